@@ -15,7 +15,7 @@ from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.choices import default_gpus
 from gpusizer.ui.presenters.facts import facts_html
 from gpusizer.ui.presenters.pieces.grid import Column, grid_value
-from gpusizer.ui.presenters.pieces.html import Html, el, join
+from gpusizer.ui.presenters.pieces.templates import escape
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html, ranking_html
 from gpusizer.usecases.sizer import Sizer
@@ -54,7 +54,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
-        if tag not in ("input", "br"):
+        if tag not in ("input", "br", "meta"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -80,11 +80,11 @@ def hostile_sizer() -> Sizer:
     return Sizer(lambda ref: hostile_snapshot(ref.repo_id), embedded_sizer().catalogue)
 
 
-def cells(columns: Sequence[Column[Any]], rows: Sequence[Any], words: Words = ENGLISH) -> Html:
+def cells(columns: Sequence[Column[Any]], rows: Sequence[Any], words: Words = ENGLISH) -> str:
     """Render a grid as a browser does: markup in columns of type "html", text in others."""
     shown = grid_value(columns, rows, words)["metadata"]["display_value"]
-    return join(
-        el("p", Html(cell) if column.datatype == "html" else cell)
+    return "".join(
+        f"<p>{cell if column.datatype == 'html' else escape(cell)}</p>"
         for row in shown
         for column, cell in zip(columns, row, strict=True)
     )
@@ -99,7 +99,7 @@ def page_markup(sizer: Sizer, model: str, words: Words) -> str:
     """Return all markup that the page shows about a model."""
     page_answer = answer(sizer, PageState(model))
     state = PageState(model).picking(default_gpus(page_answer.report.ranking))
-    return join(
+    return "".join(
         (
             answer_html(page_answer, words),
             facts_html(page_answer.report.profile, words),

@@ -10,7 +10,7 @@ from gradio_client import Client
 
 from gpusizer.ui.page.asked import FormCall
 from gpusizer.ui.page.handlers import Handlers
-from gpusizer.ui.presenters.pieces.html import escape
+from gpusizer.ui.presenters.pieces.templates import escape
 from gpusizer.ui.presenters.training import method_name
 from gpusizer.ui.server.http_status import STATUSES
 from gpusizer.ui.server.reading import RANKED

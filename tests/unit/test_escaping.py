@@ -15,18 +15,10 @@ from gpusizer.ui.presenters.pieces import frame
 from gpusizer.ui.presenters.pieces.addresses import PATHS
 from gpusizer.ui.presenters.pieces.errors import chips_html, error_html
 from gpusizer.ui.presenters.pieces.grid import gpu_cell
-from gpusizer.ui.presenters.pieces.html import Html, el, escape, join
 from gpusizer.ui.presenters.pieces.words import Words
 from tests.hostile import ATTACKS
 from tests.pages import ENGLISH, cells, hostile_sizer, inert, page_markup
 from tests.sizers import embedded_sizer
-
-
-def test_text_is_escaped_and_markup_is_not() -> None:
-    element = el("p", "<b>", el("b", "x"), title='"')
-    assert element == '<p title="&quot;">&lt;b&gt;<b>x</b></p>'
-    assert escape("${a}{{b}}`") == "&#36;&#123;a&#125;&#123;&#123;b&#125;&#125;&#96;"
-    assert isinstance(join(("a", None, element)), Html)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -25,7 +25,7 @@ from gpusizer.ui.presenters.examples import welcome_html
 from gpusizer.ui.presenters.pieces import frame
 from gpusizer.ui.presenters.pieces.errors import error_html
 from gpusizer.ui.presenters.pieces.grid import grid_update, grid_value
-from gpusizer.ui.presenters.pieces.marks import verdict_badge
+from gpusizer.ui.presenters.pieces.templates import piece
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tables import (
     RANKING_COLUMNS,
@@ -207,7 +207,7 @@ def test_an_empty_grid_has_its_headings() -> None:
 @pytest.mark.parametrize("verdict", list(Verdict))
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_verdicts_are_shown_in_words(verdict: Verdict, language: Language) -> None:
-    badge = Page(verdict_badge(verdict, Words(language)))
+    badge = Page(piece("verdict", Words(language), verdict))
     assert badge.text.strip()
     assert "_" not in badge.text
     assert badge.elements[0][1]["class"] == f"gs-verdict gs-verdict-{verdict.value}"

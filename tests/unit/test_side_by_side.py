@@ -10,9 +10,9 @@ from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.page.answering import compare
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.beside.side_by_side import PLANS, side_by_side_html
-from gpusizer.ui.presenters.pieces.html import el
 from gpusizer.ui.presenters.pieces.number_format import DASH
-from gpusizer.ui.presenters.pieces.side_table import Cell, side_table_html
+from gpusizer.ui.presenters.pieces.side_table import Cell, side_rows
+from gpusizer.ui.presenters.pieces.templates import piece
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.requests.request import CompareRequest
 from tests.pages import ENGLISH
@@ -28,14 +28,13 @@ def rows(page: str) -> dict[str, list[str]]:
 
 
 def test_a_row_that_one_column_lacks_is_a_dash_and_the_best_is_bold() -> None:
-    heads = [el("th", name, scope="col") for name in ("A", "B", "C")]
     columns = [
         {"decode": Cell("60", value=60.0), "rent": Cell("1 USD", value=1.0), "links": Cell("x")},
         {"decode": Cell("30", value=30.0), "first_token": Cell("2 s", value=2.0)},
         {"decode": Cell("60", value=60.0), "rent": Cell("2 USD", "dear", ("of May",), 2.0)},
     ]
     kinds = {"decode": max, "first_token": min, "rent": min, "links": None, "power": min}
-    shown = rows(side_table_html(heads, columns, kinds, ENGLISH))
+    shown = rows("".join(piece("side_row", ENGLISH, row) for row in side_rows(columns, kinds)))
     assert list(shown) == ["decode", "first_token", "rent", "links"], "no row that all lack"
     bold, plain = "<strong>{}</strong>", "<span>{}</span>"
     assert shown["decode"] == [bold.format("60"), plain.format("30"), bold.format("60")]

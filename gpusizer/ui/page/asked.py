@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 import gradio as gr
-
-from gpusizer.ui.presenters.pieces.html import Html
+from markupsafe import Markup
 
 # Values of some of a tab's components by name; the others stay unchanged.
 Shown = dict[str, object]
@@ -20,7 +19,7 @@ START: Shown = {"start": ""}  # values of a tab before the first question
 class ComparisonUpdate(TypedDict):
     """GPUs side by side, and the question with them as a query string."""
 
-    cards: Html
+    cards: Markup
     query: str
 
 

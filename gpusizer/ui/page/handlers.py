@@ -9,6 +9,7 @@ from functools import partial
 from uuid import uuid4
 
 import gradio as gr
+from markupsafe import Markup
 
 from gpusizer.advice.conclusion.clauses import Conclusion
 from gpusizer.core.errors import GpusizerError
@@ -46,7 +47,6 @@ from gpusizer.ui.presenters.model_card import model_card_html
 from gpusizer.ui.presenters.pieces.addresses import question_href
 from gpusizer.ui.presenters.pieces.errors import error_html
 from gpusizer.ui.presenters.pieces.grid import grid_update
-from gpusizer.ui.presenters.pieces.html import Html, join
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.serving_plan import serving_plan_html
 from gpusizer.ui.presenters.share import download
@@ -95,7 +95,7 @@ class Handlers(TabHandlers):
         return saved_gpus(items, self._sizer.catalogue, MAX_PICKS) or None
 
     @property
-    def sample(self) -> Html | None:
+    def sample(self) -> Markup | None:
         """Markup of an example answer, or None if no model is embedded."""
         return None if self._sample is None else sample_html(self._sample, self.words)
 
@@ -299,7 +299,7 @@ class Handlers(TabHandlers):
         first: View = "cards" if state.own_gpus or is_on_own else "ranking"
         answer = answer_html(result, self.words, first)
         memory = memory_html(result.report, result.tiers, self.words, result.cards)
-        facts = join((facts_html(profile, self.words), said))
+        facts = facts_html(profile, self.words) + said
         return {"answer": answer, "memory": memory, "facts": facts}
 
     def _ranking(self, report: Report) -> Shown:
@@ -360,7 +360,7 @@ class Handlers(TabHandlers):
         plans: Plans,
         *,
         concluded: bool,
-    ) -> Html:
+    ) -> Markup:
         # A further message names GPUs that are counted whole.
         if comparison is None:
             return self._no_cards(state.model, message, concluded=concluded)
@@ -377,7 +377,7 @@ class Handlers(TabHandlers):
             machines=len(state.machines),
         )
 
-    def _no_cards(self, model: str = "", message: str = "", *, concluded: bool) -> Html:
+    def _no_cards(self, model: str = "", message: str = "", *, concluded: bool) -> Markup:
         # With examples for a model.
         examples = links_html(comparisons(model), self.words)
         return side_by_side_html(None, (), message, self.words, examples, concluded=concluded)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from markupsafe import Markup
+
 from gpusizer.advice.conclusion.clauses import Conclusion, planned, short_name, told
 from gpusizer.advice.conclusion.fit import best_of, remedies
 from gpusizer.advice.ranking import Ranked
@@ -27,7 +29,6 @@ from gpusizer.ui.presenters.figures import (
     held,
 )
 from gpusizer.ui.presenters.options import Option, best_to_buy, other_choices
-from gpusizer.ui.presenters.pieces.html import Html, choices
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.serving_plan import in_order, workload_to_start
@@ -82,7 +83,7 @@ class Advice:
     weighed: Sequence[str] = ()
 
 
-def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Html:
+def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Markup:
     """Write the verdict on the visitor's machine or picks, else what to get for the model, with its
     figures and the command; `first` is the view below it that is shown first."""
     wrong = answer.own if isinstance(answer.own, GpusizerError) else None
@@ -94,15 +95,9 @@ def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Ht
         advice=advice_of(answer, words),
         notes=[words.note(note) for note in answer.report.notes],
         share=share_html(words),
-        views=views_html(first, words),
+        views=VIEWS,
+        first=first,
     )
-
-
-def views_html(first: View, words: Words) -> Html:
-    """Write the buttons that show a view each (`ui/page/scripts/views.js`); `first` is shown until
-    the visitor chooses another."""
-    named: dict[str, str] = {view: words(f"view.{view}") for view in VIEWS}
-    return choices("view", named, words("views"), class_="gs-views", data_first=first)
 
 
 def advice_of(answer: PageAnswer, words: Words) -> Advice:

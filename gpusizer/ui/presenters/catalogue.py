@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB, TERA
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs, rent_usd_per_hour
 from gpusizer.ui.presenters.pieces.grid import Column, gpu_cell, marked, numbers
-from gpusizer.ui.presenters.pieces.html import Html, el, section
 from gpusizer.ui.presenters.pieces.number_format import DASH
+from gpusizer.ui.presenters.pieces.templates import piece, render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import price_cell
 
 
-def catalogue_html(count: int, words: Words, notes: Sequence[Note] = ()) -> Html:
+def catalogue_html(count: int, words: Words, notes: Sequence[Note] = ()) -> Markup:
     """What stands above the grid: how many GPUs there are, and why none of them is shown."""
-    return section(
-        "catalogue",
-        words.heading("catalogue", count=count),
-        el("p", " ".join(map(words.note, notes)), class_="gs-empty", role="status")
-        if notes
-        else None,
-    )
+    said = " ".join(map(words.note, notes))
+    return render("catalogue.html", words, count=count, said=said)
 
 
 def sold_first(gpus: Sequence[Gpu]) -> list[Gpu]:
@@ -55,7 +52,7 @@ COLUMNS: tuple[Column[Gpu], ...] = (
     marked(
         "links",
         lambda gpu: gpu.interconnect,
-        lambda gpu, _: el("span", gpu.interconnect or DASH),
+        lambda gpu, _: piece("plain", gpu.interconnect or DASH),
         width=112,
     ),
     numbers("power", lambda gpu: gpu.power_watts, Words.whole, width=84, ascending=True),

@@ -1,38 +1,35 @@
-"""The conclusion of an answer: its first sentence as the heading, the others and what was weighed
-below it."""
+"""The conclusion of an answer in words: its first sentence, the others, and what was weighed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from gpusizer.advice.conclusion.clauses import Conclusion, told
 from gpusizer.core.messages import Note
-from gpusizer.ui.presenters.pieces.html import Html, bullets, el, join
 from gpusizer.ui.presenters.pieces.words import Words
 
 _DATE = re.compile(r"\b20\d\d(-\d\d){1,2}\b")
 
 
-def conclusion_html(
-    conclusion: Conclusion,
-    words: Words,
-    *,
-    elsewhere: Collection[Note] = (),
-    beside: Html | None = None,
-) -> Html:
-    """Write the conclusion, `beside` it what illustrates it, and what was weighed without the
-    sentences that are written `elsewhere`."""
-    rest = told(conclusion.said[1:], words.note)
+@dataclass(frozen=True, slots=True)
+class Concluded:
+    """A conclusion in words: its first sentence, the others, and what was weighed."""
+
+    first: str
+    rest: str
+    weighed: tuple[str, ...]
+
+
+def concluded_of(
+    conclusion: Conclusion, words: Words, elsewhere: Collection[Note] = ()
+) -> Concluded:
+    """Return the conclusion, without what was weighed and is written `elsewhere`."""
+    rest = unbroken(told(conclusion.said[1:], words.note))
     weighed = (note for note in conclusion.weighed if note not in elsewhere)
-    return join(
-        (
-            el("h2", first_sentence(conclusion, words), class_="gs-answer"),
-            el("p", unbroken(rest), class_="gs-why") if rest else None,
-            beside,
-            bullets((unbroken(words.note(note)) for note in weighed), "gs-weighed"),
-        )
-    )
+    said = tuple(unbroken(words.note(note)) for note in weighed)
+    return Concluded(first_sentence(conclusion, words), rest, said)
 
 
 def first_sentence(conclusion: Conclusion, words: Words) -> str:

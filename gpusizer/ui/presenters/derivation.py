@@ -1,55 +1,51 @@
-"""The derivation of each estimate: formulas with the model's numbers, in folded tables."""
+"""The derivation of each estimate: formulas with the model's numbers."""
 
 from __future__ import annotations
 
-from gpusizer.ui.presenters.pieces.html import Html, el, fold, join
-from gpusizer.ui.presenters.pieces.marks import provenance_legend, provenance_mark
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpusizer.core.byte_ranges import Amount
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.derivation import DerivationStep, derivation
 from gpusizer.usecases.report import EstimateRow
 
 
-def derivation_html(rows: list[EstimateRow], words: Words) -> Html:
-    """Write a folded table for each of the rows, whose lines add up to its total."""
-    return fold(
-        words("derivation"),
-        join(_sum(row, words) for row in rows),
-        provenance_legend(words),
-        id="gs-derivation",
-    )
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A line of a sum: a part of memory, its formula, what that counts, and GiB."""
+
+    part: str
+    provenance: str
+    formula: str
+    rule: str
+    amount: str
 
 
-def _sum(row: EstimateRow, words: Words) -> Html:
-    estimate = row.estimate
-    total = estimate.all_gpus.total
-    name = f"{estimate.quant.name} · {estimate.engine.name} · {words.amount(total.likely)}"
-    steps = derivation(row)
-    total_row = el(
-        "tr",
-        el("th", words("column.total"), scope="row"),
-        el("td", words.amount_band(total)),
-        el("td", words.gib(total.likely), class_="gs-number"),
-    )
-    body = el("tbody", join(_step(step, row, words) for step in steps), total_row)
-    return fold(
-        name,
-        el("div", el("table", body, class_="gs-steps"), class_="gs-scroll", tabindex=0),
-        class_="gs-sum",
-    )
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The lines that add up to the total of an estimate."""
+
+    title: str
+    steps: Sequence[Step]
+    total: Amount
 
 
-def _step(step: DerivationStep, row: EstimateRow, words: Words) -> Html:
-    provenance = step.amount.provenance.value
+def sum_of(row: EstimateRow, words: Words) -> Sum:
+    """Return the derivation of an estimate."""
+    estimate, total = row.estimate, row.estimate.all_gpus.total
+    title = f"{estimate.quant.name} · {estimate.engine.name} · {words.amount(total.likely)}"
+    return Sum(title, [_step(step, row, words) for step in derivation(row)], total)
+
+
+def _step(step: DerivationStep, row: EstimateRow, words: Words) -> Step:
     sign = "−" if step.correction < 0 else ""
-    return el(
-        "tr",
-        el("th", words(f"part.{step.part}"), provenance_mark(provenance, words), scope="row"),
-        el(
-            "td",
-            el("code", words.written(step.formula)) if step.formula else None,
-            el("small", _rule(step, row, words)),
-        ),
-        el("td", f"{sign}{words.gib(step.amount.likely)}", class_="gs-number"),
+    return Step(
+        step.part,
+        step.amount.provenance.value,
+        words.written(step.formula) if step.formula else "",
+        _rule(step, row, words),
+        f"{sign}{words.gib(step.amount.likely)}",
     )
 
 

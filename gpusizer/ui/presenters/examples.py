@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
+from markupsafe import Markup
+
 from gpusizer.ui.presenters.answer import advice_of
 from gpusizer.ui.presenters.choices import PageAnswer
 from gpusizer.ui.presenters.pieces.addresses import question_href
-from gpusizer.ui.presenters.pieces.html import Html, el, join
-from gpusizer.ui.presenters.pieces.templates import render
+from gpusizer.ui.presenters.pieces.templates import piece, render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tab_examples import QUESTIONS, Examples
 
 
-def links_html(examples: Examples, words: Words) -> Html:
+def links_html(examples: Examples, words: Words) -> Markup:
     """Write links that answer an example."""
-    links = [
-        el("a", name, href=question_href(query, words.language), class_="gs-try")
-        for name, query in examples.items()
-    ]
-    return el("div", el("span", words("try"), class_="gs-small"), join(links), class_="gs-chips")
+    hrefs = {name: question_href(query, words.language) for name, query in examples.items()}
+    return piece("links", words("try"), hrefs)
 
 
-def tab_html(name: str, examples: Examples, words: Words) -> Html:
+def tab_html(name: str, examples: Examples, words: Words) -> Markup:
     """Write what an empty tab shows: what it answers, and examples."""
-    return el(
-        "section",
-        el("div", el("p", words(f"{name}.empty")), links_html(examples, words), class_="gs-empty"),
-        class_="gs-section",
-    )
+    links = links_html(examples, words)
+    return render("empty_tab.html", words, said=words(f"{name}.empty"), links=links)
 
 
-def sample_html(answer: PageAnswer, words: Words) -> Html:
+def sample_html(answer: PageAnswer, words: Words) -> Markup:
     """Write an answer in short: its verdict, figures and command, a button for the rest."""
     model = answer.report.profile.repo_id
     return render("sample.html", words, model=model, advice=advice_of(answer, words))
 
 
-def welcome_html(sample: Html | None, words: Words) -> Html:
+def welcome_html(sample: Markup | None, words: Words) -> Markup:
     """Write what the page shows before the first question: an answer to an example, and the
     questions that it answers, each a link to one."""
     cards = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 from gpusizer.model.profile import ComponentSize, ModelProfile
-from gpusizer.ui.presenters.pieces.html import Html
-from gpusizer.ui.presenters.pieces.marks import provenance_legend, provenance_mark
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
 
@@ -18,7 +18,7 @@ Fact = tuple[str, str, str | None, str | None]
 """Name, value, small print, provenance."""
 
 
-def facts_html(profile: ModelProfile, words: Words) -> Html:
+def facts_html(profile: ModelProfile, words: Words) -> Markup:
     """Write the facts of a model, its components and its caveats."""
     return render(
         "facts.html",
@@ -26,10 +26,9 @@ def facts_html(profile: ModelProfile, words: Words) -> Html:
         model=profile.repo_id,
         href=_HUB + quote(profile.repo_id, errors="replace"),
         source=_source(profile, words),
-        facts=[(*fact, _mark(fact, words)) for fact in _facts(profile, words)],
+        facts=_facts(profile, words),
         components=_components(profile, words),
         caveats=[words.note(caveat) for caveat in profile.caveats],
-        legend=provenance_legend(words),
     )
 
 
@@ -38,11 +37,6 @@ def _source(profile: ModelProfile, words: Words) -> str:
     gated = f" · {words('gated')}" if profile.gated else ""
     date = profile.retrieved_at[:10]
     return f"@ {profile.revision}{sha} · {words(f'source.{profile.source}', date=date)}{gated}"
-
-
-def _mark(fact: Fact, words: Words) -> Html | None:
-    _, _, _, provenance = fact
-    return provenance_mark(provenance, words) if provenance else None
 
 
 def _facts(profile: ModelProfile, words: Words) -> Iterator[Fact]:

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from markupsafe import Markup
+
 from gpusizer.logs.log_checks import LogCheck
 from gpusizer.logs.log_comparison import ComparedAmount
-from gpusizer.ui.presenters.pieces.html import Html, el, fold, join, section
-from gpusizer.ui.presenters.pieces.table import Columns, table_html
+from gpusizer.ui.presenters.pieces.templates import Columns, render
 from gpusizer.ui.presenters.pieces.words import Words
 
 _PLAIN = "max_concurrency"  # a count, not bytes
 _WHOLE_BYTES = ("kv_per_token",)  # amounts that are too small for GiB
 
 
-def log_html(check: LogCheck, words: Words) -> Html:
+def log_html(check: LogCheck, words: Words) -> Markup:
     """Write the comparison, or the notes on why there is none."""
     rows = check.comparison.rows if check.comparison else ()
-    issue = check.issue
-    contribution = None
-    if issue is not None:
-        code = words.code(issue.title, issue.body)
-        contribution = fold(words("log.contribute"), code)
-    return section(
-        "log",
-        words.heading("log"),
-        el("h3", f"{check.log.engine}: {check.model or words('unknown')}"),
-        words.listed(check.notes, "gs-notes"),
-        table_html(_columns(words), rows, words, "gs-errors") if rows else None,
-        contribution,
-    )
+    return render("log.html", words, check=check, rows=rows, columns=_columns(words))
 
 
 def _columns(words: Words) -> Columns[ComparedAmount]:
     def write(amount: ComparedAmount, *values: float) -> str:
         return "–".join(map(_shown(amount.name, words)[1], values))
 
-    def name(amount: ComparedAmount) -> Html:
-        return join((words(f"component.{amount.name}"), _shown(amount.name, words)[0]))
+    def name(amount: ComparedAmount) -> str:
+        return words(f"component.{amount.name}") + _shown(amount.name, words)[0]
 
     return {
         "component": name,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from gpusizer.advice.conclusion.clauses import short_name
 from gpusizer.core.messages import Note
 from gpusizer.quality.boards import BoardScore, WorkPurpose
-from gpusizer.ui.presenters.pieces.html import Html
 from gpusizer.ui.presenters.pieces.losses import configuration
 from gpusizer.ui.presenters.pieces.number_format import DASH
-from gpusizer.ui.presenters.pieces.templates import render
+from gpusizer.ui.presenters.pieces.templates import piece, render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.models_for.by_purpose import Scored
 from gpusizer.usecases.models_for.models_answer import ModelsFor, RunsOn
@@ -45,7 +46,7 @@ class _Pick:
     configuration: str
 
 
-def picks_html(answer: ModelsFor, hrefs: Mapping[str, str], words: Words) -> Html | None:
+def picks_html(answer: ModelsFor, hrefs: Mapping[str, str], words: Words) -> Markup | None:
     """Write the models to pick from as cards, None without any; `hrefs` by ID."""
     picks = [_pick(row, why, hrefs, words) for row, why in answer.picked]
     return render("models_picks.html", words, picks=picks) if picks else None
@@ -66,17 +67,19 @@ def _pick(row: RunsOn, why: Note, hrefs: Mapping[str, str], words: Words) -> _Pi
     )
 
 
-def boards_html(answer: ModelsFor, purpose: WorkPurpose, words: Words) -> Html:
-    """Write how the list is ordered, and whose scores it shows, of which day and on which terms."""
+def boards_of(answer: ModelsFor, words: Words) -> list[tuple[str, str | None]]:
+    """Return whose scores the list shows, of which day and on which terms, with the addresses."""
     notes = [note for note in answer.notes if note.code.startswith(ABOUT_BOARDS)]
     found = (answer.boards.board(str(note.fields.get("board"))) for note in notes)
-    boards = [
-        (words.note(note), board and board.source_url)
+    return [
+        (words.note(note), board.source_url if board else None)
         for note, board in zip(notes, found, strict=True)
     ]
-    known = "unmeasured" if purpose == "pictures" else "board"
-    order = words(f"reverse.order_by_{known}")
-    return render("models_order.html", words, order=order, boards=boards)
+
+
+def order_text(purpose: WorkPurpose, words: Words) -> str:
+    """Write how the list for a purpose is ordered."""
+    return words(f"reverse.order_by_{'unmeasured' if purpose == 'pictures' else 'board'}")
 
 
 def quality_share(row: RunsOn) -> float | None:
@@ -86,18 +89,18 @@ def quality_share(row: RunsOn) -> float | None:
     return None if share is None else round(100 * share, 1)
 
 
-def quality_cell(row: RunsOn, words: Words) -> Html:
+def quality_cell(row: RunsOn, words: Words) -> Markup:
     """Write the share of open models below on the leading board, and what others say beside it."""
     scored = row.scored
     if scored is None:
-        return Html(DASH)
+        return Markup(DASH)
     leading = scored.measured.leading
     head = words("quality.unmeasured")
     if leading is not None:
         head = words("quality.above", share=_percent(leading, words))
     elif scored.measured.second is not None:
         head = words("quality.not_on_board")
-    return render("model_quality.html", words, head=head, lines=list(_lines(scored, words)))
+    return piece("named", head, list(_lines(scored, words)))
 
 
 def _lines(scored: Scored, words: Words) -> Iterator[str]:

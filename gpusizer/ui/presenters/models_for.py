@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 
+from markupsafe import Markup
+
+from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
 from gpusizer.fit.verdict import Verdict
 from gpusizer.hub.listed_models import ListedModel
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.quality.boards import WorkPurpose
-from gpusizer.ui.presenters.conclusion import conclusion_html
+from gpusizer.ui.presenters.conclusion import concluded_of
 from gpusizer.ui.presenters.model_scores import (
     ABOUT_BOARDS,
-    boards_html,
+    boards_of,
     memory_texts,
+    order_text,
     pace,
     pace_text,
     picks_html,
@@ -21,11 +26,10 @@ from gpusizer.ui.presenters.model_scores import (
     quality_share,
 )
 from gpusizer.ui.presenters.pieces.addresses import question_href
-from gpusizer.ui.presenters.pieces.grid import Column, amount_cell, marked, named, numbers
-from gpusizer.ui.presenters.pieces.html import Html, bullets, el, fold, join, section
+from gpusizer.ui.presenters.pieces.grid import Column, marked, numbers
 from gpusizer.ui.presenters.pieces.losses import configuration
-from gpusizer.ui.presenters.pieces.marks import verdict_badge
 from gpusizer.ui.presenters.pieces.number_format import DASH
+from gpusizer.ui.presenters.pieces.templates import piece, render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.models_for.live_use import UseNow
 from gpusizer.usecases.models_for.models_answer import ModelsFor, RunsOn
@@ -35,7 +39,16 @@ _BILLION = 10**9
 _OF_TEXT: tuple[WorkPurpose, ...] = ("chat", "code", "agents", "vision")
 
 
-def models_for_html(answer: ModelsFor, words: Words) -> Html:
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A repository, the address of its answer, and what is known of it."""
+
+    repo_id: str
+    href: str
+    facts: str
+
+
+def models_for_html(answer: ModelsFor, words: Words) -> Markup:
     """Write the part above the list: what runs, the order, and the notes; for a purpose three
     models to pick from."""
     purpose, gpu = answer.request.work, answer.request.gpu
@@ -43,25 +56,17 @@ def models_for_html(answer: ModelsFor, words: Words) -> Html:
         row.runs.profile.repo_id: _address(row.runs.profile.repo_id, gpu, words, row.context)
         for row, _ in answer.picked
     }
-    notes = [note for note in answer.notes if not note.code.startswith(ABOUT_BOARDS)]
-    if purpose is None:
-        order = el(
-            "p", words("reverse.order", source=_source(answer.now, words)), class_="gs-order"
-        )
-    else:
-        order = boards_html(answer, purpose, words)
-    return section(
-        "reverse",
-        conclusion_html(
-            answer.conclusion,
-            words,
-            elsewhere=[why for _, why in answer.picked],
-            beside=picks_html(answer, hrefs, words),
-        ),
-        order,
-        words.listed(notes, "gs-notes"),
-        _newcomers(answer.newcomers, gpu, words),
-        None if answer.rows else el("p", words("reverse.nothing"), class_="gs-empty"),
+    source = _source(answer.now, words)
+    return render(
+        "models.html",
+        words,
+        said=concluded_of(answer.conclusion, words, [why for _, why in answer.picked]),
+        picks=picks_html(answer, hrefs, words),
+        order=order_text(purpose, words) if purpose else words("reverse.order", source=source),
+        boards=boards_of(answer, words) if purpose else (),
+        notes=[note for note in answer.notes if not note.code.startswith(ABOUT_BOARDS)],
+        newcomers=[_newcomer(model, gpu, words) for model in answer.newcomers],
+        has_rows=bool(answer.rows),
     )
 
 
@@ -72,26 +77,10 @@ def _source(use: UseNow, words: Words) -> str:
     return words(f"reverse.order_{'live' if use.live else 'embedded'}", date=use.as_of.isoformat())
 
 
-def _newcomers(trending: Sequence[ListedModel], gpu: str, words: Words) -> Html | None:
-    """Write what trends on the Hub and is not stored, each a link that sizes it."""
-    if not trending:
-        return None
-    items = [
-        join(
-            (
-                el("a", model.repo_id, href=_address(model.repo_id, gpu, words)),
-                " ",
-                el("small", " · ".join(_newcomer_facts(model, words))),
-            )
-        )
-        for model in trending
-    ]
-    return fold(
-        words("reverse.trending.title"),
-        el("p", words("reverse.trending.lead"), class_="gs-small"),
-        el("div", bullets(items), class_="gs-copies"),
-        id="gs-trending",
-    )
+def _newcomer(model: ListedModel, gpu: str, words: Words) -> _Link:
+    """Return what trends on the Hub and is not stored, as a link that sizes it."""
+    facts = " · ".join(_newcomer_facts(model, words))
+    return _Link(model.repo_id, _address(model.repo_id, gpu, words), facts)
 
 
 def _newcomer_facts(model: ListedModel, words: Words) -> Iterator[str]:
@@ -119,7 +108,9 @@ def columns(gpu: str, purpose: WorkPurpose | None = None) -> tuple[Column[RunsOn
     verdict: Column[RunsOn] = marked(
         "verdict",
         lambda row: row.runs.verdict.place,
-        lambda row, words: verdict_badge(row.runs.verdict, words, f"how_{row.runs.how}"),
+        lambda row, words: piece(
+            "verdict", words, row.runs.verdict, words.note(Note(f"how_{row.runs.how}"))
+        ),
     )
     memory = marked("memory_used", lambda row: round(row.used_bytes / GIB, 2), _memory, width=140)
     size: Column[RunsOn] = numbers(
@@ -135,7 +126,7 @@ def columns(gpu: str, purpose: WorkPurpose | None = None) -> tuple[Column[RunsOn
     return (*first, quality, memory, size, released)
 
 
-def _memory(row: RunsOn, words: Words) -> Html:
+def _memory(row: RunsOn, words: Words) -> Markup:
     """Write the memory of the fullest device with that of system memory, or what stays free."""
     amount, *in_ram = memory_texts(row, words) or [DASH]
     spare = row.spare_bytes
@@ -143,7 +134,7 @@ def _memory(row: RunsOn, words: Words) -> Html:
         in_ram = [words("reverse.spare", amount=words.amount(spare))]
     if row.runs.verdict is Verdict.TIGHT:
         in_ram.append(words.verdict(row.runs.verdict.value))
-    return amount_cell(amount, *in_ram)
+    return piece("amount", amount, in_ram)
 
 
 def _day(row: RunsOn) -> int | None:
@@ -156,50 +147,41 @@ def _month(row: RunsOn, words: Words) -> str:
     return DASH if created is None else f"{created:%Y-%m}"
 
 
-def _model(row: RunsOn, gpu: str, words: Words) -> Html:
+def _model(row: RunsOn, gpu: str, words: Words) -> Markup:
     """Write the model's ID as a link to its answer on the same GPU, with its configuration."""
-    repo_id, copies = row.runs.profile.repo_id, len(row.family.copies)
-    link = el("a", repo_id, href=_address(repo_id, gpu, words, row.context))
+    repo_id = row.runs.profile.repo_id
     config = f"{configuration(row.runs.config.estimate, words)} · {words(f'task.{row.runs.task}')}"
-    if not copies:
-        return named(link, config)
-    more = el(
-        "a",
-        words("reverse.copies", count=copies),
-        href="#gs-copies",
-        data_copies=repo_id,
-        aria_haspopup="dialog",
-    )
-    return named(link, join((config, " · ", more)))
+    link = _Link(repo_id, _address(repo_id, gpu, words, row.context), config)
+    return piece("model", words, link, len(row.family.copies))
 
 
-def copies_html(answer: ModelsFor, words: Words) -> Html:
+def copies_html(answer: ModelsFor, words: Words) -> Markup:
     """Write the part below the list: the other repositories of the families that it shows.
 
     They stand outside of the grid because Gradio's table takes every click on a cell for itself,
     and gives all rows one height: the page's script shows those of a row in a box at the row.
     """
-    rows = [row for row in answer.rows if row.family.copies]
+    gpu, rows = answer.request.gpu, [row for row in answer.rows if row.family.copies]
     if not rows:
-        return join(())
-    families = [_family(row, answer.request.gpu, words) for row in rows]
-    title = words("reverse.copies.title", count=sum(len(row.family.copies) for row in rows))
-    listed = el("div", join(families), class_="gs-copies")
-    return el("section", fold(title, listed, id="gs-copies"), class_="gs-section")
+        return Markup("")
+    families = [
+        (
+            row.runs.profile.repo_id,
+            [_copy(copy, gpu, row.context, words) for copy in row.family.copies],
+        )
+        for row in rows
+    ]
+    count = sum(len(row.family.copies) for row in rows)
+    return render("model_copies.html", words, families=families, count=count)
 
 
-def _family(row: RunsOn, gpu: str, words: Words) -> Html:
-    repo_id = row.runs.profile.repo_id
-    copies = bullets(_copy(copy, gpu, row.context, words) for copy in row.family.copies)
-    return el("section", el("h3", repo_id), copies, data_family=repo_id)
-
-
-def _copy(copy: Runs, gpu: str, context: int, words: Words) -> Html:
-    """Write one repository of a family: a link to its own answer, what it is, and how it runs."""
+def _copy(copy: Runs, gpu: str, context: int, words: Words) -> _Link:
+    """Return one repository of a family: the address of its own answer, what it is, and how it
+    runs."""
     kind, repo_id = copy.candidate.member.kind, copy.profile.repo_id
     quant, verdict = copy.config.estimate.quant.name, words.verdict(copy.verdict.value)
-    link = el("a", repo_id, href=_address(repo_id, gpu, words, context))
-    return join((link, el("small", f"{words(f'release.{kind}')} · {quant} · {verdict}")))
+    facts = f"{words(f'release.{kind}')} · {quant} · {verdict}"
+    return _Link(repo_id, _address(repo_id, gpu, words, context), facts)
 
 
 def _address(repo_id: str, gpu: str, words: Words, context: int = DEFAULT_CONTEXT) -> str:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from markupsafe import Markup
+
 from gpusizer.gpus import Price
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.gpus.purchase import is_old
-from gpusizer.ui.presenters.pieces.grid import amount_cell
-from gpusizer.ui.presenters.pieces.html import Html
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.side_table import Cell
+from gpusizer.ui.presenters.pieces.templates import piece
 from gpusizer.ui.presenters.pieces.words import Words
 
 _UNBROKEN_HYPHEN = "\u2011"
 
 
-def price_cell(costs: PlanCosts, words: Words) -> Html | str:
+def price_cell(costs: PlanCosts, words: Words) -> Markup | str:
     """Write the price of all boards of a plan; small print below says what it stands on."""
     if costs.buy_usd is None:
         return DASH
-    return amount_cell(words.usd(costs.buy_usd), *_terms(costs, words))
+    return piece("amount", words.usd(costs.buy_usd), _terms(costs, words))
 
 
 def price_text(costs: PlanCosts, words: Words) -> str:
@@ -92,12 +93,12 @@ def _unbroken(text: str) -> str:
     return text.replace("-", _UNBROKEN_HYPHEN)
 
 
-def rent_cell(costs: PlanCosts, words: Words) -> Html | str:
+def rent_cell(costs: PlanCosts, words: Words) -> Markup | str:
     """Write the likely rent of all boards for an hour; small print has its range and date."""
     usd = costs.rent_usd_per_hour
     if usd is None:
         return DASH
-    return amount_cell(words.usd(usd), rent_terms(costs, words))
+    return piece("amount", words.usd(usd), [rent_terms(costs, words)])
 
 
 def rent_terms(costs: PlanCosts, words: Words) -> str:

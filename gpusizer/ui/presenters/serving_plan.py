@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from markupsafe import Markup
+
 from gpusizer.core.errors import GpusizerError
 from gpusizer.fit.recommendation import firm_usd_per_hour
 from gpusizer.launch.deployment import Deployment, deployment_of
@@ -12,7 +14,6 @@ from gpusizer.memory.workload import Workload
 from gpusizer.serving.serving_rows import Replicas, ServingPlan
 from gpusizer.ui.presenters.explanation import plain
 from gpusizer.ui.presenters.figures import HOURS_OF_A_MONTH, waits_text
-from gpusizer.ui.presenters.pieces.html import Html
 from gpusizer.ui.presenters.pieces.losses import configuration
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.templates import render
@@ -52,12 +53,12 @@ class OfferedServers:
     lacking: str
 
 
-def serving_plan_html(report: Report, words: Words) -> Html:
+def serving_plan_html(report: Report, words: Words) -> Markup:
     """Write the ways to meet a report's target, those that hold and start today first, and how to
     start the first; "" without a plan. The context of the question is the servers' limit."""
     plan = report.serving_plan
     if plan is None:
-        return Html("")
+        return Markup("")
     target = plan.target
     rows = in_order(report)
     offers = [_offer(plan, row, started, words) for row, started in rows]

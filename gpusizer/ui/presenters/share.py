@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from markupsafe import Markup
+
 from gpusizer.api.exports import estimates_csv, ranking_csv
 from gpusizer.api.size import SizeAnswer, size_answer
 from gpusizer.core.printable import json_text
 from gpusizer.text import say_note
 from gpusizer.ui.presenters.markdown import markdown
-from gpusizer.ui.presenters.pieces.html import Html
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.report import Report
@@ -19,7 +20,7 @@ _KINDS = ("link", "json", "csv", "memory", "markdown")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
 
 
-def share_html(words: Words) -> Html:
+def share_html(words: Words) -> Markup:
     """Write the buttons, folded."""
     return render("share.html", words, kinds=_KINDS)
 

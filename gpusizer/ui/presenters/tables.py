@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from markupsafe import Markup
+
 from gpusizer.advice.conclusion.clauses import boards_name
 from gpusizer.advice.ranking import Ranked
+from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.units import GIB
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.verdict import Verdict
+from gpusizer.memory.breakdown import Breakdown
 from gpusizer.model.profile import ModelProfile
 from gpusizer.speed import Rate
-from gpusizer.ui.presenters.beside.bars import bars_html, shown_rows
+from gpusizer.ui.presenters.beside.bars import PARTS, bars_html, shown_rows
 from gpusizer.ui.presenters.choices import Tier
-from gpusizer.ui.presenters.derivation import derivation_html
-from gpusizer.ui.presenters.pieces.grid import Column, amount_cell, gpu_cell, marked, numbers
-from gpusizer.ui.presenters.pieces.html import Child, Html, choices, el, fold, join, section
+from gpusizer.ui.presenters.derivation import sum_of
+from gpusizer.ui.presenters.pieces.grid import Column, gpu_cell, marked, numbers
 from gpusizer.ui.presenters.pieces.losses import loss_cell, loss_label
-from gpusizer.ui.presenters.pieces.marks import (
-    native_chip,
-    provenance_legend,
-    provenance_mark,
-    verdict_badge,
-)
 from gpusizer.ui.presenters.pieces.number_format import DASH
-from gpusizer.ui.presenters.pieces.table import Columns, table_html
+from gpusizer.ui.presenters.pieces.templates import Columns, piece, render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import price_cell, rent_cell
 from gpusizer.ui.presenters.tiles import tiers_html
@@ -41,30 +38,23 @@ _ORDERS = ("recommended", "cheapest", "fastest", "tokens_per_dollar", "smallest"
 
 def memory_html(
     report: Report, tiers: Sequence[Tier], words: Words, cards: Sequence[Capacity] = ()
-) -> Html:
+) -> Markup:
     """Write a tile for each precision with what it loses, bars for well-known quantizations, and
     the table of all."""
+    marks = {kind.value: piece("provenance", words, kind) for kind in Provenance}
     rows = [row for row in report.estimates if not _is_above_stored(row, report.profile)]
-    from_originals = any(row.needs_original_weights for row in rows)
-    workload = report.workload
-    return section(
-        "memory",
-        words.heading(
-            "memory" if report.profile.pipeline is None else "memory.drawing",
-            context=words.whole(workload.context),
-            width=words.whole(workload.width or 0),
-            height=words.whole(workload.height or 0),
-            at_once=words.at_once(workload.concurrency),
-        ),
-        tiers_html(tiers, words),
-        bars_html(report, cards, words),
-        fold(
-            words("memory.all", count=len(rows)),
-            table_html(_estimates(words), rows, words, "gs-estimates"),
-            el("p", "† ", words("needs_original"), class_="gs-small") if from_originals else None,
-            provenance_legend(words),
-        ),
-        derivation_html(shown_rows(report.estimates), words),
+    return render(
+        "memory.html",
+        words,
+        workload=report.workload,
+        is_drawn=report.profile.pipeline is not None,
+        tiles=tiers_html(tiers, words),
+        bars=bars_html(report, cards, words),
+        columns=_estimates(marks, words),
+        marks=marks,
+        rows=rows,
+        from_originals=any(row.needs_original_weights for row in rows),
+        sums=[sum_of(row, words) for row in shown_rows(report.estimates)],
     )
 
 
@@ -75,27 +65,18 @@ def _is_above_stored(row: EstimateRow, profile: ModelProfile) -> bool:
     return bits is not None and row.needs_original_weights and row.estimate.quant.bits > bits
 
 
-def ranking_html(report: Report, words: Words) -> Html:
-    """Write the part above the ranking: its title, and buttons that order it."""
-    order = report.request.rank_by
-    further = [name for name in RANKINGS if name not in _ORDERS]
-    return section(
-        "ranking",
-        words.heading("ranking", at_once=words.at_once(report.workload.concurrency)),
-        _orders(_ORDERS, order, words),
-        fold(
-            words("rank.more"),
-            _orders(further, order, words),
-            class_="gs-more-orders",
-            open=order in further or None,
-        ),
-        _usual_said(report.ranking, words) or el("p", words("ranking.empty"), class_="gs-empty"),
+def ranking_html(report: Report, words: Words) -> Markup:
+    """Write the part above the ranking: its title, buttons that order it, and what its rows leave
+    out."""
+    return render(
+        "ranking.html",
+        words,
+        at_once=words.at_once(report.workload.concurrency),
+        orders=_ORDERS,
+        further=[name for name in RANKINGS if name not in _ORDERS],
+        order=report.request.rank_by,
+        usual=Usual.from_ranking(report.ranking) if report.ranking else None,
     )
-
-
-def _orders(names: Sequence[str], order: str, words: Words) -> Html:
-    named = {name: words(f"rank.{name}") for name in names}
-    return choices("rank", named, words("rank.label"), order)
 
 
 class Usual(NamedTuple):
@@ -117,7 +98,7 @@ class Usual(NamedTuple):
         return cls(estimate.engine.name, quality_at(estimate).word.value)
 
 
-def _gpu(item: Ranked, words: Words, usual: Usual | None = None) -> Html:
+def _gpu(item: Ranked, words: Words, usual: Usual | None = None) -> Markup:
     """Write the boards with their rank, the quantization, and what of the rest is not usual."""
     fit, own, usual = item.fit, Usual.of_place(item), usual or Usual()
     told = [fit.estimate.quant.name]
@@ -125,20 +106,11 @@ def _gpu(item: Ranked, words: Words, usual: Usual | None = None) -> Html:
         told.append(loss_label(quality_at(fit.estimate), words))
     if own.engine != usual.engine:
         told.append(own.engine)
-    detail: list[Child] = [" · ".join(told)]
+    detail = " · ".join(told)
     if fit.verdict is not Verdict.FITS:
-        detail += [" ", verdict_badge(fit.verdict, words)]
+        detail = piece("doubted", words, detail, fit.verdict)
     slug = fit.gpu.slug if fit.count == 1 else f"{fit.count}x{fit.gpu.slug}"  # as a request
-    return gpu_cell(boards_name(fit.gpu, fit.count), join(detail), slug, words, item.rank)
-
-
-def _usual_said(ranking: Sequence[Ranked], words: Words) -> Html | None:
-    """Write what rows leave out; None without rows."""
-    if not ranking:
-        return None
-    engine, loss = Usual.from_ranking(ranking)
-    said = words("ranking.usual", engine=engine, loss=loss)
-    return el("p", said, class_="gs-small")
+    return gpu_cell(boards_name(fit.gpu, fit.count), detail, slug, words, item.rank)
 
 
 def _rate_of(item: Ranked) -> Rate | None:
@@ -150,37 +122,28 @@ def _likely(rate: Rate | None) -> float | None:
     return None if rate is None else rate.likely
 
 
-def _amount(rate: Rate | None, words: Words) -> Html:
+def _amount(rate: Rate | None, words: Words) -> Markup:
     """Write a likely figure with its band."""
     if rate is None:
-        return el("div", DASH, class_="gs-number")
-    return amount_cell(words.speed(rate.likely), words.band(rate))
+        return piece("unknown", DASH)
+    return piece("amount", words.speed(rate.likely), [words.band(rate)])
 
 
-def _provenance(row: EstimateRow, part: str, words: Words) -> Html:
-    """Write the GiB of a part, and where the number is from."""
-    memory = row.estimate.all_gpus
-    mark = provenance_mark(memory.provenance[part], words)
-    return join((words.gib(memory.likely_bytes[part]), " ", mark))
+def _part(memory: Breakdown, name: str, marks: Mapping[str, Markup], words: Words) -> Markup:
+    """Write the GiB of a part of memory, and where the number is from."""
+    return piece("marked", words.gib(memory.likely_bytes[name]), marks[memory.provenance[name]])
 
 
-def _quant(row: EstimateRow, words: Words) -> Html:
-    wider = None
-    if row.needs_original_weights:
-        wider = el("sup", "†", title=words("needs_original"))
-    return join((row.estimate.quant.name, native_chip(row.estimate, words), wider))
-
-
-def _estimates(words: Words) -> Columns[EstimateRow]:
-    def part(name: str) -> Callable[[EstimateRow], Html]:
-        return lambda row: _provenance(row, name, words)
+def _estimates(marks: Mapping[str, Markup], words: Words) -> Columns[EstimateRow]:
+    def part(name: str) -> Callable[[EstimateRow], Markup]:
+        return lambda row: _part(row.estimate.all_gpus, name, marks, words)
 
     return {
-        "quant": lambda row: _quant(row, words),
+        "quant": lambda row: piece("quant", words, row),
         "bits": lambda row: words.number(row.bits_per_weight, ".2f"),
         "quality": lambda row: loss_cell(quality_at(row.estimate), words),
-        **{name: part(name) for name in ("weights", "kv_cache", "activations", "overhead")},
-        "total": lambda row: el("strong", words.gib(row.estimate.all_gpus.total.likely)),
+        **{name: part(name) for name in PARTS},
+        "total": lambda row: piece("strong", words.gib(row.estimate.all_gpus.total.likely)),
         "band": lambda row: words.gib_band(row.estimate.all_gpus.total),
         "engine": lambda row: row.estimate.engine.name,
     }

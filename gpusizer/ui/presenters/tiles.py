@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from gpusizer.advice.conclusion.clauses import boards_name
 from gpusizer.fit.losses import quality_at
 from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.quality.quality import Quality
 from gpusizer.ui.presenters.choices import KINDS, Tier
 from gpusizer.ui.presenters.options import pace
-from gpusizer.ui.presenters.pieces.html import Html
-from gpusizer.ui.presenters.pieces.losses import loss_mark, loss_sentence
+from gpusizer.ui.presenters.pieces.losses import loss_sentence
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
 
@@ -24,11 +26,11 @@ class Tile:
     bits: str
     total: str
     band: str
-    loss: Html
+    quality: Quality
     kinds: tuple[tuple[str, str, str], ...]
 
 
-def tiers_html(tiers: Sequence[Tier], words: Words) -> Html:
+def tiers_html(tiers: Sequence[Tier], words: Words) -> Markup:
     """Write the tiles, and below them what the losses that they name mean."""
     tiles = [_tile(tier, words) for tier in tiers]
     meanings = dict.fromkeys(loss_sentence(quality_at(it.row.estimate), words) for it in tiers)
@@ -43,7 +45,7 @@ def _tile(tier: Tier, words: Words) -> Tile:
         bits=words("bits", bits=words.number(estimate.quant.bits, "g")),
         total=words.amount(total.likely),
         band=words.amount_band(total),
-        loss=loss_mark(quality_at(estimate), words),
+        quality=quality_at(estimate),
         kinds=tuple(_kind(kind, tier, words) for kind in KINDS),
     )
 

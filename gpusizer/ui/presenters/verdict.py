@@ -16,7 +16,7 @@ from gpusizer.memory.quants import Quant
 from gpusizer.model.profile import ModelProfile
 from gpusizer.serving.replicas import ServingTarget
 from gpusizer.serving.serving_rows import Replicas
-from gpusizer.ui.presenters.pieces.html import Html, el, join
+from gpusizer.ui.presenters.pieces.templates import piece
 from gpusizer.ui.presenters.pieces.words import Words
 
 Tone = Literal["", "yes", "slow", "no"]
@@ -29,9 +29,9 @@ _ONE_LINE = 28  # characters of a name
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The sentence that an answer begins with."""
+    """The sentence that an answer begins with, text or markup."""
 
-    sentence: Html
+    sentence: str
     tone: Tone = ""
 
 
@@ -121,12 +121,12 @@ def whole_bits(quant: Quant) -> str:
     return str(int(quant.bits))
 
 
-def with_name(sentence: str, name: str) -> Html:
+def with_name(sentence: str, name: str) -> str:
     """Write a sentence with a name that breaks at no hyphen where one line of a phone holds it."""
     if name not in sentence or len(name) > _ONE_LINE:
-        return join([sentence])
+        return sentence
     before, after = sentence.split(name, maxsplit=1)
-    return join((before, el("span", name, class_="gs-name"), after))
+    return piece("with_name", before, name, after)
 
 
 def _for_users(place: Ranked) -> str:

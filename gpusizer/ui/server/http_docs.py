@@ -12,7 +12,8 @@ from gpusizer.api.base import Document
 from gpusizer.api.errors import ErrorAnswer, ErrorInfo
 from gpusizer.api.schemas import answer_schemas
 from gpusizer.text import LANGUAGES
-from gpusizer.ui.presenters.pieces.html import Html, el, join
+from gpusizer.ui.presenters.pieces.templates import render
+from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.server.endpoint import Endpoint
 from gpusizer.ui.server.http_status import CODES, RETRY_AFTER_SECONDS, STATUSES
 from gpusizer.usecases.requests.request_docs import FieldDescription, described_groups
@@ -37,12 +38,6 @@ _LANGUAGE = FieldDescription(
     meaning="language of sentences; errors without it follow Accept-Language",
 )
 _SCHEMAS = "#/components/schemas/"
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;"
-    "color-scheme:light dark}table{border-collapse:collapse;width:100%}"
-    "td,th{text-align:left;vertical-align:top;padding:.25rem .75rem .25rem 0;"
-    "border-bottom:1px solid #8884}code{overflow-wrap:anywhere}"
-)
 
 
 def operation(endpoint: Endpoint) -> Document:
@@ -61,23 +56,17 @@ def components() -> Document:
 
 def docs_page(path: str, endpoints: tuple[Endpoint, ...], description: str) -> str:
     """Return the page of all questions with every field, as HTML without scripts."""
-    body = el(
-        "body",
-        el("h1", "gpusizer"),
-        el("p", description),
-        el("p", el("a", "OpenAPI", href="openapi.json")),
-        *(part for endpoint in endpoints for part in _section(path, endpoint)),
-        el("h2", "Errors"),
-        _table(("status", "codes"), _error_rows()),
-    )
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", name="viewport", content="width=device-width"),
-        el("title", "gpusizer: HTTP"),
-        el("style", Html(_STYLE)),
-    )
-    return "<!doctype html>" + el("html", head, body, lang="en")
+    questions = [
+        (
+            endpoint,
+            _EXAMPLES[endpoint.command],
+            [_row(field, endpoint) for field in _fields(endpoint)],
+        )
+        for endpoint in endpoints
+    ]
+    errors = sorted(CODES.items())
+    shown = {"path": path, "questions": questions, "description": description, "errors": errors}
+    return render("docs.html", Words("en"), **shown)
 
 
 def _fields(endpoint: Endpoint) -> Iterator[FieldDescription]:
@@ -133,28 +122,8 @@ def _responses(form: type) -> Document:
     return responses
 
 
-def _section(path: str, endpoint: Endpoint) -> Iterator[Html]:
-    address = f"{path}/{endpoint.command}"
-    example = f"{endpoint.command}?{_EXAMPLES[endpoint.command]}"
-    yield el("h2", f"GET {address}", id=endpoint.command)
-    yield el("p", endpoint.summary)
-    yield el("p", el("a", el("code", f"{path}/{example}"), href=example))
-    rows = [_row(field, endpoint) for field in _fields(endpoint)]
-    yield _table(("field", "type", "default", "bounds or choices", "meaning"), rows)
-
-
-def _row(field: FieldDescription, endpoint: Endpoint) -> tuple[str, ...]:
+def _row(field: FieldDescription, endpoint: Endpoint) -> tuple[FieldDescription, str, str, str]:
     kind = "list of texts" if field.kind is tuple else _TYPES[field.kind]
     needed = "; required" if _is_required(field, endpoint) else ""
     limits = field.choices_text or field.bounds_text
-    return el("code", field.name), kind, field.default_text, limits, f"{field.meaning}{needed}"
-
-
-def _error_rows() -> list[tuple[str, ...]]:
-    return [(str(status), ", ".join(codes)) for status, codes in sorted(CODES.items())]
-
-
-def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> Html:
-    head = el("tr", *(el("th", heading) for heading in headings))
-    body = join(el("tr", *(el("td", cell) for cell in row)) for row in rows)
-    return el("table", el("thead", head), el("tbody", body))
+    return field, kind, limits, f"{field.meaning}{needed}"

@@ -9,11 +9,12 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
+from markupsafe import Markup
+
 from gpusizer.core.cpu_limiter import CPU_LIMITER
 from gpusizer.core.errors import GpusizerError
 from gpusizer.hub.reading_steps import OnStep, ReadingStep
 from gpusizer.ui.presenters.pieces.frame import status_html
-from gpusizer.ui.presenters.pieces.html import Html
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.server.work_pool import held_by
 
@@ -71,7 +72,7 @@ class Reading(Generic[Answer]):
         return self._future.result()
 
 
-def told(reading: Reading[Answer], model: str, words: Words) -> Iterator[Html]:
+def told(reading: Reading[Answer], model: str, words: Words) -> Iterator[Markup]:
     """Run `reading`; yield the status "reading" at once, and again with each step of it."""
     yield status_html(model, (), words)
     for steps in reading:

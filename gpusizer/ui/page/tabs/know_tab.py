@@ -11,7 +11,6 @@ from gpusizer.ui.page import page_scripts as scripts
 from gpusizer.ui.page.other_tabs import Questions
 from gpusizer.ui.page.tabs.tab_fields import Listeners, go_button, html, part_fold
 from gpusizer.ui.presenters.pieces import frame
-from gpusizer.ui.presenters.pieces.html import join
 
 _HEADING = re.compile(r"^(?=#)", re.M)
 _RELATIVE_LINK = re.compile(r"\[([^\]]*)\]\((?!https://)[^)]*\)")
@@ -21,7 +20,7 @@ def build(questions: Questions, listeners: Listeners) -> gr.Accordion:
     """Build the tab; return the fold for a log."""
     words = questions.words
     fold = _log_fold(questions, listeners)
-    texts = join((frame.method_html(words), frame.api_html(words)))
+    texts = frame.method_html(words) + frame.api_html(words)
     html(texts, "gs-method-block", scripts.COPY)
     gr.Markdown(accuracy_markdown(), elem_id="gs-accuracy")
     return fold

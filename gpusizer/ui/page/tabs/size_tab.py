@@ -14,11 +14,11 @@ from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, grid, html, query_
 from gpusizer.ui.page.tabs.tab_form import TabForm, build_form
 from gpusizer.ui.presenters.examples import welcome_html
 from gpusizer.ui.presenters.pieces.errors import chips_html
-from gpusizer.ui.presenters.pieces.html import Html, choices, el
-from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.presenters.pieces.templates import piece
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS
 
 _PURPOSES = ("me", "users", "training")
+"""For whom a model is to run: the visitor, several users, or to be fine-tuned."""
 
 
 def build(
@@ -29,7 +29,9 @@ def build(
     buttons: list[gr.HTML] = []
 
     def choices_below() -> None:
-        buttons.append(html(_purposes(words), "gs-purpose", wishing("size", "purpose")))
+        buttons.append(
+            html(piece("purposes", words, _PURPOSES), "gs-purpose", wishing("size", "purpose"))
+        )
         chips = chips_html(examples, words("try"))
         buttons.append(html(chips, "gs-examples", wishing("size", "try")))
 
@@ -61,13 +63,6 @@ def build(
     _share(handlers, answer, query, listeners)
     part.follow(query, handlers, listeners)
     return form
-
-
-def _purposes(words: Words) -> Html:
-    # Purposes of a model: for the visitor, for several users, or to be fine-tuned.
-    named, label = {name: words(f"purpose.{name}") for name in _PURPOSES}, words("purpose.label")
-    group = choices("purpose", named, label, pressed=None)
-    return el("div", el("span", label), group, class_="gs-purpose")
 
 
 def _start(welcome: str) -> Shown:

@@ -21,7 +21,7 @@ from gpusizer.ui.page.tabs.tab_fields import (
     prefix,
     query_box,
 )
-from gpusizer.ui.presenters.pieces.html import el
+from gpusizer.ui.presenters.pieces.templates import piece
 from gpusizer.ui.presenters.pieces.words import Words
 
 # Answers a form; yields values for the waiting time, then the final ones.
@@ -126,7 +126,7 @@ def build_form(tab: str, words: Words, between: Callable[[], None] = lambda: Non
                 fields |= row(names)
     title = words("own.title_priced" if "usd_per_kwh" in form.machine else "own.title")
     with _fold(f"gs-{tab}-machine", title) as machine:
-        html(el("p", words("own.lead"), class_="gs-small"), f"gs-{tab}-machine-lead")
+        html(piece("small_print", words("own.lead")), f"gs-{tab}-machine-lead")
         with gr.Row():
             fields |= row(form.machine)
     return TabForm(tab, fields, go, machine, query_box(f"{prefix(tab)}-again"))

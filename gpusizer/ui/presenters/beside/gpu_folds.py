@@ -4,8 +4,11 @@ published, a command that measures it; and the Markdown of its badge."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from markupsafe import Markup
 
 from gpusizer.advice.next_steps import Suggestion
 from gpusizer.advice.ranking import Ranked
@@ -13,17 +16,17 @@ from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.verdict import Verdict
-from gpusizer.launch import launch_command
-from gpusizer.launch.benchmark import benchmark_of
+from gpusizer.launch import LaunchCommand, launch_command
+from gpusizer.launch.benchmark import Benchmark, Expectation, benchmark_of
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.ui.presenters.badge import badge_markdown
 from gpusizer.ui.presenters.beside.side_cells import boards_name
-from gpusizer.ui.presenters.pieces.html import Html, bullets, el, fold, join
+from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.comparison import ComparedGpu, Comparison
 from gpusizer.usecases.published_runs import MEMORY, SPEEDS, PublishedRun, runs_on
-from gpusizer.usecases.quantization_job import quantization_job
+from gpusizer.usecases.quantization_job import QuantizationJob, quantization_job
 
 SUGGESTED = 4
 """Number of suggestions for a GPU; the JSON has all."""
@@ -32,49 +35,92 @@ SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Sized:
-    """A model on the boards of a card."""
+class _Run:
+    """A published run: what was measured, its source, and what is known of its settings."""
 
-    profile: ModelProfile
-    workload: Workload
-    ranked: Ranked
-
-
-def evidence_html(sized: Sized, words: Words) -> Html | None:
-    """Write published runs, the command that measures a card, and a badge; None without any."""
-    parts = [part(sized, words) for part in (_published, _benchmark, _badge)]
-    return join(parts) or None
+    measured: str
+    source: str
+    href: str
+    said: str
 
 
-def _badge(sized: Sized, words: Words) -> Html | None:
-    fit = sized.ranked.fit
-    markdown = badge_markdown(sized.profile.repo_id, fit.gpu.slug, fit.count)
-    if markdown is None:
+@dataclass(frozen=True, slots=True)
+class _Fold:
+    """What the fold of one GPU shows; empty or None where it has no such part.
+
+    Attributes:
+        suggestions: what would make the model fit, least costly first, and what each leaves free.
+        launch: the command, or notes on why there is none.
+        making: what making the quantization takes.
+        expected: what the benchmark prints.
+        badge: Markdown.
+    """
+
+    title: str
+    slug: str
+    engine: str
+    quant: str
+    advice_title: str
+    suggestions: Sequence[tuple[str, str]]
+    launch: LaunchCommand | None
+    loading: str
+    making: QuantizationJob | None
+    runs: Sequence[_Run]
+    benchmark: Benchmark | None
+    expected: Sequence[str]
+    badge: str | None
+    reasons: Sequence[Note]
+
+
+def gpu_folds_html(comparison: Comparison, words: Words) -> Markup | None:
+    """Write a fold for each GPU that a model is sized on, open where it is the only one; None
+    without a model."""
+    profile, workload = comparison.profile, comparison.workload
+    if profile is None or workload is None:
         return None
-    return fold(words("badge.title"), words.code("Markdown", markdown), class_="gs-badge")
+    folds = [
+        _fold(profile, workload, item, item.ranked, words)
+        for item in comparison.items
+        if item.ranked is not None
+    ]
+    return render("gpu_folds.html", words, folds=folds) if folds else None
 
 
-def _published(sized: Sized, words: Words) -> Html | None:
-    runs = runs_on(sized.profile, sized.ranked.fit)
-    if not runs:
-        return None
-    # Runs that differ only in address, or in settings that a line does not name, are one line.
-    by_line = {(run.source, *_facts(run, words)): run for run in reversed(runs)}
-    shown = list(reversed(by_line.values()))[:SHOWN]
-    return el(
-        "div",
-        el("h4", words("published.title")),
-        bullets((_run(run, words) for run in shown), "gs-notes"),
-        class_="gs-published gs-small",
+def _fold(
+    profile: ModelProfile, workload: Workload, item: ComparedGpu, ranked: Ranked, words: Words
+) -> _Fold:
+    fit = ranked.fit
+    starts = fit.verdict is Verdict.FITS
+    benchmark = benchmark_of(profile, ranked, workload)
+    return _Fold(
+        title=words("cards.starts" if starts else "cards.would_fit", gpu=boards_name(item, words)),
+        slug=item.gpu.slug,
+        engine=fit.estimate.engine.name,
+        quant=fit.estimate.quant.name,
+        advice_title="" if starts else words(f"advice.{_advice(ranked)}"),
+        suggestions=[_suggestion(suggestion, words) for suggestion in ranked.advice[:SUGGESTED]],
+        launch=_launch(profile, ranked, workload),
+        loading=_loading(ranked, words),
+        making=quantization_job(profile, fit.estimate, fit.gpu),
+        runs=_published(profile, ranked, words),
+        benchmark=benchmark,
+        expected=[_expected(one, words) for one in benchmark.expected] if benchmark else (),
+        badge=badge_markdown(profile.repo_id, fit.gpu.slug, fit.count),
+        reasons=_reasons(ranked),
     )
 
 
-def _run(run: PublishedRun, words: Words) -> Html:
-    """Write what was measured, its settings, its source with its date, and whether it is blind."""
-    measured, said = _facts(run, words)
-    is_web = urlsplit(run.source_url).scheme == "https"
-    source = el("a", run.source, href=run.source_url, rel="noreferrer") if is_web else run.source
-    return join((measured, " — ", source, f" · {said}" if said else None))
+def _published(profile: ModelProfile, ranked: Ranked, words: Words) -> list[_Run]:
+    # Runs that differ only in address, or in settings that a line does not name, are one line.
+    runs = reversed(runs_on(profile, ranked.fit))
+    by_line = {(run.source, *_facts(run, words)): run for run in runs}
+    shown = list(reversed(by_line.items()))[:SHOWN]
+    return [_Run(measured, source, _web(run), said) for (source, measured, said), run in shown]
+
+
+def _web(run: PublishedRun) -> str:
+    """Return the address of a run's source, "" where it is none of the web."""
+    return run.source_url if urlsplit(run.source_url).scheme == "https" else ""
 
 
 def _facts(run: PublishedRun, words: Words) -> tuple[str, str]:
@@ -94,73 +140,27 @@ def _facts(run: PublishedRun, words: Words) -> tuple[str, str]:
     return " · ".join(amounts), " · ".join(detail for detail in details if detail)
 
 
-def _benchmark(sized: Sized, words: Words) -> Html | None:
-    command = benchmark_of(sized.profile, sized.ranked, sized.workload)
-    if command is None:
-        return None
-    expected = [
-        words(
-            "benchmark.expected",
-            run=str(expectation.run),
-            printed=expectation.printed,
-            likely=words.speed(expectation.rate.likely),
-            unit=expectation.unit,
-            low=words.speed(expectation.rate.low),
-            high=words.speed(expectation.rate.high),
-        )
-        for expectation in command.expected
-    ]
-    return fold(
-        words("benchmark.title"),
-        words.code(sized.ranked.fit.estimate.engine.name, command.text, "bash"),
-        bullets(expected, "gs-notes"),
-        words.listed(command.notes, "gs-notes"),
-        el("h4", words("benchmark.less")) if command.when_less else None,
-        words.listed(command.when_less, "gs-notes"),
-        class_="gs-benchmark",
+def _expected(expectation: Expectation, words: Words) -> str:
+    """Write a number that the benchmark prints, and its band."""
+    return words(
+        "benchmark.expected",
+        run=str(expectation.run),
+        printed=expectation.printed,
+        likely=words.speed(expectation.rate.likely),
+        unit=expectation.unit,
+        low=words.speed(expectation.rate.low),
+        high=words.speed(expectation.rate.high),
     )
 
 
-def launch_html(sized: Sized, words: Words) -> Html | None:
-    """Write the command as a folded block, or that there is none and why; None where the model does
-    not run."""
-    ranked = sized.ranked
+def _launch(profile: ModelProfile, ranked: Ranked, workload: Workload) -> LaunchCommand | None:
+    """Return the command or why there is none; None where the model does not run."""
     if ranked.fit.verdict is Verdict.DOES_NOT_FIT:
         return None
     try:
-        command = launch_command(sized.profile, ranked.fit.config, sized.workload)
+        return launch_command(profile, ranked.fit.config, workload)
     except GpusizerError:
         return None  # a name that the Hub cannot have, and so no command may contain
-    if not command.text:
-        return el(
-            "div",
-            el("p", words("launch.none"), class_="gs-small"),
-            words.listed(command.notes, "gs-notes"),
-            class_="gs-launch",
-        )
-    engine = ranked.fit.estimate.engine.name
-    return fold(
-        words("launch.title"),
-        words.code(engine, command.text, command.language),
-        words.listed(command.notes, "gs-notes"),
-        el("p", _loading(ranked, words), class_="gs-small"),
-        class_="gs-launch",
-    )
-
-
-def _quantizing(sized: Sized, words: Words) -> Html | None:
-    """Write what making the quantization takes, and the commands; None for one that is stored."""
-    fit = sized.ranked.fit
-    making = quantization_job(sized.profile, fit.estimate, fit.gpu)
-    if making is None:
-        return None
-    command = making.command
-    return fold(
-        words("quantizing.title", quant=fit.estimate.quant.name),
-        words.listed(making.notes, "gs-notes"),
-        words.code(making.made.tool, command.text, command.language) if command else None,
-        class_="gs-quantizing",
-    )
 
 
 def _loading(ranked: Ranked, words: Words) -> str:
@@ -176,37 +176,6 @@ def _loading(ranked: Ranked, words: Words) -> str:
     )
 
 
-def gpu_folds_html(comparison: Comparison, words: Words) -> Html | None:
-    """Write a fold for each GPU that a model is sized on, open where it is the only one; None
-    without a model."""
-    profile, workload = comparison.profile, comparison.workload
-    if profile is None or workload is None:
-        return None
-    sized = [
-        (item, Sized(profile, workload, item.ranked))
-        for item in comparison.items
-        if item.ranked is not None
-    ]
-    folds = [_fold(it, item, words, opened=len(sized) == 1) for item, it in sized]
-    return el("div", join(folds), class_="gs-folds") if folds else None
-
-
-def _fold(sized: Sized, item: ComparedGpu, words: Words, *, opened: bool) -> Html:
-    starts = sized.ranked.fit.verdict is Verdict.FITS
-    title = "cards.starts" if starts else "cards.would_fit"
-    return fold(
-        words(title, gpu=boards_name(item, words)),
-        _advice(sized.ranked, words),
-        launch_html(sized, words),
-        _quantizing(sized, words),
-        evidence_html(sized, words),
-        words.listed(_reasons(sized.ranked), "gs-notes"),
-        class_="gs-gpu-fold",
-        data_gpu=item.gpu.slug,
-        open=opened or None,
-    )
-
-
 def _reasons(ranked: Ranked) -> list[Note]:
     """Choose the reasons to show: without the verdict and without what the advice says already.
 
@@ -217,23 +186,18 @@ def _reasons(ranked: Ranked) -> list[Note]:
     return [*reasons, *quality_at(ranked.fit.estimate).caveats]
 
 
-def _advice(ranked: Ranked, words: Words) -> Html | None:
-    """Write what would make the model fit, least costly first; None where it fits."""
-    items = (_suggestion(suggestion, words) for suggestion in ranked.advice[:SUGGESTED])
-    listed = bullets(items, tag="ol")
-    if ranked.fit.verdict is Verdict.FITS:
-        return el("div", listed, class_="gs-advice") if listed else None
-    state = "safer" if ranked.fit.verdict is Verdict.TIGHT else "fit"
-    alone = any(suggestion.enough for suggestion in ranked.advice)
-    title = el("h4", words(f"advice.{state}" if alone else "advice.none"))
-    return el("div", title, listed, class_="gs-advice")
+def _advice(ranked: Ranked) -> str:
+    """Return the key of what is said above the suggestions."""
+    if not any(suggestion.enough for suggestion in ranked.advice):
+        return "none"
+    return "safer" if ranked.fit.verdict is Verdict.TIGHT else "fit"
 
 
-def _suggestion(suggestion: Suggestion, words: Words) -> Html:
+def _suggestion(suggestion: Suggestion, words: Words) -> tuple[str, str]:
     key = "advice.after" if suggestion.enough or suggestion.headroom_bytes >= 0 else "advice.short"
     after = words(
         key,
         saving=words.amount(suggestion.saving_bytes),
         headroom=words.amount(abs(suggestion.headroom_bytes)),
     )
-    return join((words.note(suggestion.note), el("small", after)))
+    return words.note(suggestion.note), after

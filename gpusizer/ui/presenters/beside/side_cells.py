@@ -18,11 +18,10 @@ from gpusizer.serving.served import LatencySummary, Served
 from gpusizer.speed import Rate, Speeds
 from gpusizer.speed.speculation import SpeculativeSpeeds
 from gpusizer.ui.presenters.beside.bars import capacity_bar
-from gpusizer.ui.presenters.pieces.html import el
 from gpusizer.ui.presenters.pieces.losses import loss_label
-from gpusizer.ui.presenters.pieces.marks import verdict_badge
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.side_table import Best, Cell, Column
+from gpusizer.ui.presenters.pieces.templates import piece
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.prices import break_even_cell, buy_cell, hour_cell, million_cell
 from gpusizer.usecases.comparison import ComparedGpu
@@ -91,7 +90,7 @@ def _fit(fit: Fit, scale_bytes: int, words: Words) -> _Lines:
     used, and left or missing on one GPU."""
     estimate = fit.estimate
     quality, used = quality_at(estimate), estimate.per_gpu.total.likely
-    yield "verdict", Cell(verdict_badge(fit.verdict, words))
+    yield "verdict", Cell(piece("verdict", words, fit.verdict))
     yield "plan", Cell(estimate.quant.name, estimate.engine.name)
     yield "quality", Cell(loss_label(quality, words), None, (words.note(quality.detail()),))
     if fit.headroom_bytes is None:
@@ -99,12 +98,8 @@ def _fit(fit: Fit, scale_bytes: int, words: Words) -> _Lines:
     spare = "cards.spare" if fit.headroom_bytes >= 0 else "cards.short"
     capacity = words.amount(fit.gpu.device_free_bytes)
     used_of = words("cards.used", used=words.amount(used), capacity=capacity)
-    shown = el(
-        "span",
-        capacity_bar(fit, scale_bytes, words),
-        words(spare, amount=words.amount(abs(fit.headroom_bytes))),
-        class_="gs-fit",
-    )
+    said = words(spare, amount=words.amount(abs(fit.headroom_bytes)))
+    shown = capacity_bar(fit, scale_bytes, said, words)
     band = used_of if fit.count == 1 else words("cards.each", used=used_of)
     yield "used", Cell(shown, band, (), fit.headroom_bytes)
 

@@ -11,8 +11,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from gpusizer.core.printable import printable
-from gpusizer.ui.presenters.pieces.html import Html
 
 Json = dict[str, object]
 """An object of a specification."""
@@ -120,8 +121,8 @@ class Plot:
     """
 
     spec: Json
-    above: Html
-    below: Html
+    above: Markup
+    below: Markup
 
 
 def specification(described: str, x: Axis, y: Axis, layers: Iterable[Json]) -> Json:

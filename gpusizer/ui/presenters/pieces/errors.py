@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from gpusizer.core.errors import GpusizerError
-from gpusizer.ui.presenters.pieces.html import Html, button, el, join
+from gpusizer.ui.presenters.pieces.templates import piece, render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.near_models import suggested_models
 
@@ -39,24 +41,22 @@ _TITLES = {
 """Error code -> key of the panel's heading; `error.title` for any other."""
 
 
-def error_html(error: GpusizerError, examples: Sequence[str], words: Words) -> Html:
+def error_html(error: GpusizerError, examples: Sequence[str], words: Words) -> Markup:
     """Write the panel that stands in place of the answer.
 
     Where models can be tried, those with names alike stand in place of the `examples`.
     """
     near = suggested_models(error) if examples else []
-    label = words("error.near") if near else words("error.examples")
     fields = {name: value for name, value in error.fields.items() if name == "repo_id"}
-    return el(
-        "section",
-        el("h2", words(_TITLES.get(error.code, "error.title"))),
-        el("p", words.error(_without_suggestions(error) if near else error)),
-        el("p", words(f"advice.{_ADVICE[error.code]}", **fields)),
-        chips_html(near or examples, label) if examples else None,
-        el("p", words("error.code"), " ", el("code", error.code), class_="gs-small"),
-        class_="gs-section gs-error",
-        id="gs-error",
-        role="alert",
+    return render(
+        "error.html",
+        words,
+        title=words(_TITLES.get(error.code, "error.title")),
+        said=words.error(_without_suggestions(error) if near else error),
+        advice=words(f"advice.{_ADVICE[error.code]}", **fields),
+        models=near or examples,
+        label=words("error.near" if near else "error.examples"),
+        code=error.code,
     )
 
 
@@ -66,10 +66,6 @@ def _without_suggestions(error: GpusizerError) -> GpusizerError:
     return type(error)(**fields)
 
 
-def chips_html(models: Sequence[str], label: str) -> Html:
+def chips_html(models: Sequence[str], label: str) -> Markup:
     """Write buttons that size an example model."""
-    chips = [
-        button(model.rsplit("/", maxsplit=1)[-1], "gs-try", data_model=model, title=model)
-        for model in models
-    ]
-    return el("div", el("span", label, class_="gs-small"), join(chips), class_="gs-chips")
+    return piece("chips", models, label)

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, TypedDict, TypeVar
 
+from markupsafe import Markup
+
 from gpusizer.core.printable import printable
 from gpusizer.ui.presenters.pieces.addresses import question_href
-from gpusizer.ui.presenters.pieces.html import Html, el, small
 from gpusizer.ui.presenters.pieces.number_format import DASH
+from gpusizer.ui.presenters.pieces.templates import piece
 from gpusizer.ui.presenters.pieces.words import Words
 
 Value = str | int | float | None
@@ -95,7 +97,7 @@ def marked(
     width: int = 0,
     ascending: bool = False,
 ) -> Column[_Row]:
-    """A column of markup, which `el` has made, since that escapes."""
+    """A column of markup, which a template has written, since that escapes."""
     return Column(name, value, write, "html", ascending, width)
 
 
@@ -134,29 +136,7 @@ def known(value: float | None, write: Callable[[float], str]) -> str:
     return DASH if value is None else write(value)
 
 
-def named(name: str | Html, detail: str | Html) -> Html:
-    """Write a name with small print below it."""
-    return el("div", el("strong", name), el("small", detail), class_="gs-named")
-
-
-def amount_cell(amount: str, *details: str) -> Html:
-    """Write an amount with small print below it."""
-    return el("div", el("strong", amount), *map(small, details), class_="gs-number gs-named")
-
-
-def gpu_cell(name: str, detail: str, slug: str, words: Words, rank: int | None = None) -> Html:
-    """Write a GPU's name with a link that adds it to the comparison.
-
-    The link stands in the name's cell, because that column is pinned and stays in sight. It is not
-    a button, because Gradio's table captures the Enter key of buttons.
-    """
-    link = el(
-        "a",
-        words("pick"),
-        href=question_href({"tab": "compare", "gpus": slug}, words.language),
-        class_="gs-button",
-        data_pick=slug,
-        aria_label=words("pick.label", gpu=name),
-    )
-    number = None if rank is None else el("span", str(rank), class_="gs-rank")
-    return el("div", number, named(name, detail), link, class_="gs-gpu")
+def gpu_cell(name: str, detail: str, slug: str, words: Words, rank: int | None = None) -> Markup:
+    """Write a GPU's name with a link that adds it to the comparison."""
+    href = question_href({"tab": "compare", "gpus": slug}, words.language)
+    return piece("gpu", words, name, detail, slug, href, rank)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from markupsafe import Markup
+
 from gpusizer.fit.losses import quality_at
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.quality.quality import Quality
-from gpusizer.ui.presenters.pieces.html import Html, el, small
+from gpusizer.ui.presenters.pieces.templates import piece
 from gpusizer.ui.presenters.pieces.words import Words
 
 
@@ -32,21 +34,9 @@ def loss_sentence(quality: Quality, words: Words) -> str:
     return f"{label[:1].upper()}{label[1:]}: {words.note(quality.detail())}"
 
 
-def loss_cell(quality: Quality, words: Words) -> Html:
+def loss_cell(quality: Quality, words: Words) -> Markup:
     """Write the word with its band below it; the sentence is told when it is pointed at."""
-    band = _band(quality, words)
-    return el(
-        "span",
-        loss_mark(quality, words),
-        small(band),
-        class_="gs-loss-cell",
-        title=loss_sentence(quality, words),
-    )
-
-
-def loss_mark(quality: Quality, words: Words) -> Html:
-    """Write the word, coloured by how much is lost."""
-    return el("span", loss_label(quality, words), class_=f"gs-loss gs-loss-{quality.word}")
+    return piece("loss_cell", words, quality, _band(quality, words), loss_sentence(quality, words))
 
 
 def _band(quality: Quality, words: Words) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpusizer.ui.presenters.pieces.html import Child, Html, el, join, small
+from markupsafe import Markup
+
 from gpusizer.ui.presenters.pieces.number_format import DASH
-from gpusizer.ui.presenters.pieces.words import Words
 
 Best = Callable[[Iterable[float]], float]
 """`max` where people look for the most, `min` where they look for the least."""
@@ -24,7 +24,7 @@ class Cell:
         value: by which the best of a row is found; None where it does not compare.
     """
 
-    shown: Child
+    shown: str | Markup
     band: str | None = None
     terms: tuple[str, ...] = ()
     value: float | None = None
@@ -34,39 +34,29 @@ Column = Mapping[str, Cell]
 """Cells by the name of their row."""
 
 
-def side_table_html(
-    heads: Sequence[Html], columns: Sequence[Column], rows: Mapping[str, Best | None], words: Words
-) -> Html:
-    """Write the rows that some column has, in the order of `rows`; a dash where a column lacks one.
+@dataclass(frozen=True, slots=True)
+class SideRow:
+    """A row: its name, a cell of each column, and the value of its best one, if any."""
 
-    It scrolls sideways inside its place; the column of names stays in sight.
-    """
-    named = [name for name in rows if any(name in column for column in columns)]
-    body = [_row(name, rows[name], columns, words) for name in named]
-    first = el("td", class_="gs-side-corner")
-    table = el(
-        "table",
-        el("thead", el("tr", first, join(heads))),
-        el("tbody", join(body)),
-        class_="gs-side",
-    )
-    return el("div", table, class_="gs-scroll", tabindex=0)
+    name: str
+    cells: Sequence[Cell]
+    winner: float | None
+
+    def is_best(self, cell: Cell) -> bool:
+        """Whether a cell has the best value of the row."""
+        return self.winner is not None and cell.value == self.winner
 
 
-def _row(name: str, best: Best | None, columns: Sequence[Column], words: Words) -> Html:
-    cells = [column.get(name, Cell(DASH)) for column in columns]
-    values = [cell.value for cell in cells if cell.value is not None]
+def side_rows(columns: Sequence[Column], rows: Mapping[str, Best | None]) -> Iterator[SideRow]:
+    """Yield the rows that some column has, in the order of `rows`; a dash where a column lacks
+    one."""
+    for name, best in rows.items():
+        if any(name in column for column in columns):
+            cells = [column.get(name, Cell(DASH)) for column in columns]
+            yield SideRow(name, cells, _winner(cells, best))
+
+
+def _winner(cells: Sequence[Cell], best: Best | None) -> float | None:
+    values = {cell.value for cell in cells if cell.value is not None}
     is_told_apart = len({cell.shown for cell in cells}) > 1
-    winner = best(values) if best and is_told_apart and len(set(values)) > 1 else None
-    return el(
-        "tr",
-        el("th", words(f"spec.{name}"), scope="row"),
-        join(_cell(cell, is_best=winner is not None and cell.value == winner) for cell in cells),
-        data_row=name,
-    )
-
-
-def _cell(cell: Cell, *, is_best: bool) -> Html:
-    shown = el("strong", cell.shown) if is_best else el("span", cell.shown)
-    terms = [el("small", term, class_="gs-term") for term in cell.terms if term]
-    return el("td", shown, small(cell.band), join(terms))
+    return best(values) if best and is_told_apart and len(values) > 1 else None

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
 from gpusizer.text import say_error, say_note, sentences, text
-from gpusizer.ui.presenters.pieces.html import Html, bullets, button, el
 from gpusizer.ui.presenters.pieces.number_format import NumberFormat
 
 
 @dataclass(frozen=True, slots=True)
 class Words(NumberFormat):
-    """The page's sentences in one language, as plain text, which `el` escapes."""
+    """The page's sentences in one language, as plain text, which templates escape."""
 
     def __call__(self, key: str, **fields: object) -> str:
         """Return the sentence under `page.<key>`, with its fields filled in."""
@@ -47,28 +45,3 @@ class Words(NumberFormat):
     def rate(self, tokens_per_second: float) -> str:
         """Write tokens per second with the unit."""
         return self("tokens_per_second", speed=self.speed(tokens_per_second))
-
-    def heading(self, key: str, **fields: object) -> Html:
-        """Write a section's title with a one-line explanation (`<key>.title`, `<key>.lead`)."""
-        return el(
-            "header",
-            el("h2", self(f"{key}.title", **fields)),
-            el("p", self(f"{key}.lead", **fields), class_="gs-lead"),
-            class_="gs-heading",
-        )
-
-    def listed(self, notes: Iterable[Note], class_: str) -> Html | None:
-        """Write notes as a list, None when there are none."""
-        return bullets(map(self.note, notes), class_)
-
-    def code(self, title: str, code: str, language: str | None = None) -> Html:
-        """Write a block of text to copy, an example, a command or an issue, with the button that
-        copies it."""
-        copy = button(self("copy"), data_copy=True, data_done=self("copied"))
-        return el(
-            "figure",
-            el("figcaption", title, copy),
-            el("pre", el("code", code), tabindex=0),
-            class_="gs-code",
-            data_language=language,
-        )
