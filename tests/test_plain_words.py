@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scripts.plain_words import finds_in_code, finds_in_text
+from scripts.plain_words import finds_in_code, finds_in_text, is_read
 
 MODULE = '''"""What a module holds."""
 # Nobody asks for it.
@@ -25,3 +25,9 @@ def test_a_document_has_no_openers() -> None:
     assert [str(find) for find in finds_in_text("page.md", text)] == [
         "page.md:2: 'anew'; better “again”"
     ]
+
+
+def test_paths_name_what_is_read_and_unfinished_files_only_then() -> None:
+    forms = "gpusizer/ui/page/forms.py"
+    assert is_read("gpusizer/fit/machine.py", []) and not is_read(forms, [])
+    assert is_read(forms, ["gpusizer/ui/page"]) and not is_read(forms, ["gpusizer/ui/pag"])

@@ -37,7 +37,7 @@ class Outcome:
 
     @property
     def kind(self) -> str:
-        """ "refused" with a time to come again, "ok" or "error"."""
+        """The outcome: "refused" with a time to come again, "ok" or "error"."""
         if self.status in _OK:
             return "refused" if self.code in REFUSALS else "error" if self.code else "ok"
         is_explicit = self.status in _RETRY_STATUSES and self.retry_after_seconds is not None

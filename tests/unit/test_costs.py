@@ -80,7 +80,7 @@ def test_rents_of_the_table() -> None:
 
 
 def test_a_label_of_several_boards_leaves_a_note() -> None:
-    """ "H100 80GB" is SXM or PCIe; Lambda and Crusoe name SXM and join its quote alone."""
+    """The label "H100 80GB" is SXM or PCIe; Lambda and Crusoe name SXM and join its quote alone."""
     sxm, pcie = (rental_quote(CATALOGUE.find(name)) for name in ("H100 SXM", "H100 PCIe"))
     assert sxm is not None and pcie is not None
     assert not sxm.exact and not pcie.exact

@@ -137,7 +137,7 @@ def test_a_mac_at_about_half_the_speed_of_a_4090() -> None:
 
 
 def test_bloom_needs_a_server() -> None:
-    """ "40 GB+ for training" is printed for BLOOM: 176B in BF16 are 352 GB before any gradient."""
+    """Guides print "40 GB+ for training" for BLOOM: 176B in BF16 are 352 GB before any gradient."""
     place = on("bigscience/bloom", "native", "A100 80GB SXM")
     assert place.fit.estimate.sizes.total == pytest.approx(352.5e9, rel=0.01)
     assert (place.fit.count, place.fit.verdict) == (8, Verdict.FITS)
