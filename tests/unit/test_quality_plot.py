@@ -1,4 +1,4 @@
-"""The picture of quality by speed: its front, its points and when there is none."""
+"""The picture of quality by speed: its front, its points, and answers without a picture."""
 
 from __future__ import annotations
 
