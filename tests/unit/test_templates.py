@@ -79,7 +79,7 @@ class Hostile:
 
 
 def _values(name: str, hostile: Hostile) -> dict[str, Any]:
-    """A hostile value for every name that a template uses."""
+    """Return a hostile value for every name that a template uses."""
     source = (FOLDER / name).read_text("utf-8")
     names = meta.find_undeclared_variables(TEMPLATES.parse(source)) - {"words"}
     values: dict[str, Any] = dict.fromkeys(names, hostile)
