@@ -30,6 +30,7 @@ class WorkloadInfo(AnswerModel):
     enforce_eager: bool
     sampler: str
     prefix_caching: bool | None
+    kv_offload_gb: float
     text_only: bool
     draft_tokens: int
     draft_model: str

@@ -99,6 +99,7 @@ class EngineGroup(TypedDict, total=False):
     enforce_eager: bool | None
     sampler: str | None
     prefix_caching: bool | None
+    kv_offload_gb: float | None
     flash_attention: bool | None
 
 

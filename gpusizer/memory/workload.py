@@ -11,6 +11,8 @@ MOST_CONTEXT = 10_000_000
 # The largest `context` and `concurrency` of a request, and the bounds of searches for them.
 MOST_USERS = 100_000
 
+MOST_OFFLOAD_GB = 100_000  # of `kv_offload_gb`
+
 SAMPLERS = ("auto", "flashinfer", "pytorch")  # values of `sampler`
 
 DEFAULT_LORA_RANK = 16  # vLLM's own `max_lora_rank`
@@ -50,6 +52,7 @@ class Workload:
     enforce_eager: bool = False
     sampler: str = SAMPLERS[0]
     prefix_caching: bool | None = None  # None leaves it to the engine
+    kv_offload_gb: float = 0.0  # in units of 2^30 bytes, of all GPUs together; 0 for none
     text_only: bool = False
     draft_tokens: int = 0  # 0 leaves the model's own draft layers out
     draft_model: str = ""

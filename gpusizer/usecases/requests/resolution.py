@@ -11,6 +11,7 @@ from gpusizer.core.errors import InvalidModelId, InvalidRequest, ModelUnreadable
 from gpusizer.core.loose_values import Arguments
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
+from gpusizer.core.units import GIB
 from gpusizer.fit.compatibility import Support
 from gpusizer.fit.division import asked_split, resolve_experts
 from gpusizer.gpus.names import MAX_COUNT
@@ -62,6 +63,8 @@ def resolve_workload(
     notes = [*draft_notes, *expert_notes]
     if workload.engine is not None:
         notes += Support.between(find_engine(workload.engine), profile, workload).refused
+    workload, about_prefixes = _kept_prefixes(workload)
+    notes += about_prefixes
     pictures = _useless_for(profile, workload)
     if pictures:
         notes.append(Note("only_for_pipelines", facts=", ".join(pictures)))
@@ -79,6 +82,19 @@ def resolve_workload(
         notes.append(Note("quantized_values_need_flash_attention"))
     workload, about_context = _within(workload, profile)
     return workload, (*notes, *about_context)
+
+
+def _kept_prefixes(workload: Workload) -> tuple[Workload, tuple[Note, ...]]:
+    """The workload without memory for prefixes where its engine keeps none, and what it is for."""
+    if not workload.kv_offload_gb:
+        return workload, ()
+    engine = workload.engine and find_engine(workload.engine)
+    if engine and engine.abilities.prefix_memory:
+        kept = round(workload.kv_offload_gb * GIB)
+        return workload, (Note("prefixes_kept", ram_bytes=kept, engine=engine.name),)
+    able = (engine for engine in ENGINES.values() if engine.abilities.prefix_memory)
+    left_out = Note("prefixes_need_an_engine", engines=", ".join(engine.slug for engine in able))
+    return replace(workload, kv_offload_gb=0.0), (left_out,)
 
 
 def _refuse_too_many(workload: Workload) -> None:

@@ -32,6 +32,7 @@ from gpusizer.memory.workload import (
     DEFAULT_CONTEXT,
     DEFAULT_LORA_RANK,
     MOST_CONTEXT,
+    MOST_OFFLOAD_GB,
     MOST_USERS,
     OFFLOADS,
     SAMPLERS,
@@ -156,6 +157,14 @@ class EngineFields(RequestModel):
         None,
         description="vLLM: keep states of recurrent layers for shared prefixes"
         " (--enable-prefix-caching; left to the release, which does so since 0.28)",
+    )
+    kv_offload_gb: Annotated[Number, Unit("GB")] = Field(
+        0.0,
+        ge=0,
+        le=MOST_OFFLOAD_GB,
+        description="system memory, in GB of 2^30 bytes for all GPUs together, in which the"
+        " engine vllm (--kv-offloading-size) or sglang (--hicache-size) keeps the KV cache of"
+        " earlier prompts",
     )
     flash_attention: Flag = Field(True, description="false when attention materialises its scores")
 
