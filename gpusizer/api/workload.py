@@ -32,6 +32,10 @@ class WorkloadInfo(AnswerModel):
     prefix_caching: bool | None
     kv_offload_gb: float
     text_only: bool
+    images: int
+    image_width: int
+    image_height: int
+    image_tokens: int
     draft_tokens: int
     draft_model: str
     acceptance_rate: float | None

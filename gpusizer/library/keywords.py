@@ -73,6 +73,9 @@ class WorkloadGroup(TypedDict, total=False):
     concurrency: int | None
     kv_dtype: str | None
     text_only: bool | None
+    images: int | None
+    image_width: int | None
+    image_height: int | None
     draft_tokens: int | None
 
 

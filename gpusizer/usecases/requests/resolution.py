@@ -25,6 +25,7 @@ from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
 from gpusizer.model.architecture.rotary import scaled_positions
 from gpusizer.model.draft import guesses_itself, with_draft
 from gpusizer.model.profile import DraftModel, ModelProfile
+from gpusizer.model.tasks import task_of
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.requests.selection import refuse_tag
 
@@ -80,8 +81,37 @@ def resolve_workload(
     values = key_and_value_bytes(workload.kv_dtype)[1]
     if values not in _WHOLE_BYTES and not workload.flash_attention:
         notes.append(Note("quantized_values_need_flash_attention"))
+    workload, about_pictures = _with_pictures(workload, profile)
     workload, about_context = _within(workload, profile)
-    return workload, (*notes, *about_context)
+    return workload, (*notes, *about_pictures, *about_context)
+
+
+def _with_pictures(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:
+    """The workload with the tokens of its pictures, and what the reader must know of them.
+
+    Raises InvalidRequest for pictures that fill the model's context.
+    """
+    if not workload.images:
+        return workload, ()
+    width, height, rule = workload.image_width, workload.image_height, profile.picture_rule
+    if rule is None or workload.text_only:
+        sees = not workload.text_only and task_of(profile) == "vision"
+        return replace(workload, images=0), (
+            Note("pictures_unknown" if sees else "pictures_not_read"),
+        )
+    each = rule.tokens(width, height)
+    tokens, longest = each * workload.images, _longest(workload, profile)
+    if longest is not None and tokens >= longest:
+        raise InvalidRequest(
+            field="images", value=workload.images, reason="beyond_the_context", longest=longest
+        )
+    about = Note(
+        "pictures_counted", count=workload.images, width=width, height=height, tokens=tokens
+    )
+    text = workload.context
+    if longest is not None and text == DEFAULT_CONTEXT:
+        text = min(text, longest - tokens)
+    return replace(workload, context=text + tokens, image_tokens=tokens), (about,)
 
 
 def _kept_prefixes(workload: Workload) -> tuple[Workload, tuple[Note, ...]]:

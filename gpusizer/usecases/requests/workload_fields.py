@@ -30,8 +30,10 @@ from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 from gpusizer.memory.workload import (
     BACKENDS,
     DEFAULT_CONTEXT,
+    DEFAULT_IMAGE_SIDE,
     DEFAULT_LORA_RANK,
     MOST_CONTEXT,
+    MOST_IMAGES,
     MOST_OFFLOAD_GB,
     MOST_USERS,
     OFFLOADS,
@@ -81,6 +83,19 @@ class UseFields(RequestModel):
     )
     text_only: Flag = Field(
         False, description="leave out the vision and audio parts of a multimodal model"
+    )
+    images: Count = Field(
+        0,
+        ge=0,
+        le=MOST_IMAGES,
+        description="pictures in each prompt: their tokens come on top of context and of"
+        " prompt_tokens",
+    )
+    image_width: Pixels = Field(
+        DEFAULT_IMAGE_SIDE, ge=16, le=16_384, description="width of each of these pictures"
+    )
+    image_height: Pixels = Field(
+        DEFAULT_IMAGE_SIDE, ge=16, le=16_384, description="height of each of these pictures"
     )
     draft_tokens: Count = Field(
         0,
@@ -226,7 +241,8 @@ class WorkloadFields(UseFields, SpeculationFields, EngineFields, LlamaCppFields,
     @property
     def workload(self) -> Workload:
         """The fields as the estimators take them."""
-        return Workload(**{field.name: getattr(self, field.name) for field in fields(Workload)})
+        names = {field.name for field in fields(Workload)} & type(self).model_fields.keys()
+        return Workload(**{name: getattr(self, name) for name in names})
 
 
 LENGTHS = frozenset(("prompt_tokens", "answer_tokens", "shared_prefix_tokens"))
@@ -287,15 +303,16 @@ class TargetFields(RequestModel):
         description="US dollars that an API asks for a million tokens, in and out, to compare with",
     )
 
-    def target_within(self, context: int) -> ServingTarget | None:
+    def target_within(self, context: int, image_tokens: int = 0) -> ServingTarget | None:
         """The target, None where no rate is asked for; `context` is shared out where a length of
-        prompts or answers is open.
+        prompts or answers is open. `image_tokens` of each prompt come on top.
 
         Raises InvalidRequest where one length takes all of the context.
         """
         if self.requests_per_second is None:
             return None
         prompt, answer = self._lengths_within(context)
+        prompt += image_tokens
         return ServingTarget(
             requests_per_second=self.requests_per_second,
             prompt_tokens=prompt,
@@ -313,7 +330,8 @@ class TargetFields(RequestModel):
         rate, users = self.requests_per_second, workload.concurrency
         if rate is None and (users < 2 or not self._names_lengths):
             return None
-        prompt, answer = self._lengths_within(workload.context)
+        prompt, answer = self._lengths_within(workload.context - workload.image_tokens)
+        prompt += workload.image_tokens
         asked = None if rate is None else rate * self.peak_to_mean
         shared = self._shared_of(prompt)
         return ServingLoad(users if rate is None else None, asked, prompt, answer, shared)
