@@ -55,6 +55,11 @@ from gradio_client import Client
 report = Client(sys.argv[1], verbose=False).predict(model="{_MODEL}", api_name="/size_model")
 assert report["model"]["parameters"] == {_PARAMETERS}, report
 """
+_ASK_LIBRARY = f"""
+import gpusizer
+answer = gpusizer.size("{_MODEL}", gpu="4090", offline=True)
+assert answer.model.parameters == {_PARAMETERS} and answer.ranking[0].verdict == "fits", answer
+"""
 
 
 class Failure(Exception):
@@ -169,7 +174,7 @@ def smoke_space(workshop: Workshop) -> None:
 def smoke_shell(workshop: Workshop) -> None:
     """Ask the program of the wheel. Raises Failure."""
     # The wheel alone: every module of the shell is imported, `gpusizer` is asked online over an
-    # emulated Hub, offline, and for the catalogue.
+    # emulated Hub, offline, and for the catalogue; the library is asked one question.
     python = workshop.environment("shell", str(workshop.wheel))
     web = ("ui", "server", *_OPTIONAL)
     run([python, "-c", _IMPORT_ALL, *web], cwd=workshop.folder)
@@ -178,6 +183,7 @@ def smoke_shell(workshop: Workshop) -> None:
         expect_answer([program, "size", "org/model", "--json"], workshop, settings)
     expect_answer([program, "size", _MODEL, "--offline", "--json"], workshop)
     expect_answer([program, "gpus", "4090", "--json"], workshop)
+    run([python, "-c", _ASK_LIBRARY], cwd=workshop.folder)
 
 
 def smoke_web(workshop: Workshop) -> None:

@@ -1,4 +1,5 @@
-"""Write the sections on requests and answers in `docs/contract.md` from their models.
+"""Write the sections on requests and answers in `docs/contract.md` from their models, and the
+keyword arguments of the library.
 
     python -m scripts.write_contract
 
@@ -19,6 +20,7 @@ from gpusizer.api.schemas import MODELS, answer_schemas
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.usecases.requests.request_docs import FieldDescription, described_groups
 from gpusizer.usecases.use_cases import USE_CASES
+from scripts.library_keywords import MODULE, module_text
 
 PAGE = DATA_DIR.parent / "docs" / "contract.md"
 _BY = "written by `python -m scripts.write_contract`"
@@ -140,3 +142,4 @@ def _type_text(schema: JsonSchemaValue) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(updated(PAGE.read_text("utf-8")), "utf-8")
+    MODULE.write_text(module_text(), "utf-8")

@@ -62,6 +62,22 @@ def test_the_installed_program_answers_in_any_folder(installed: Path, tmp_path: 
     assert report["ranking"][0]["gpu"] == "rtx-4090-24gb"
 
 
+def test_the_installed_library_answers_with_types(installed: Path, tmp_path: Path) -> None:
+    code = """
+import gpusizer
+place = gpusizer.size("Qwen/Qwen3-8B", gpu="4090", offline=True).ranking[0]
+print(gpusizer.__file__, place.gpu, place.verdict)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(installed), "XDG_CACHE_HOME": str(tmp_path)}
+    shown = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert shown.returncode == 0, shown.stderr
+    package = installed / "gpusizer"
+    assert shown.stdout.split() == [str(package / "__init__.py"), "rtx-4090-24gb", "fits"]
+    assert (package / "py.typed").is_file()
+
+
 def test_the_shell_needs_nothing_of_the_page(installed: Path, tmp_path: Path) -> None:
     """With every package blocked that only `requirements.txt` names, it answers all the same."""
     page, shell = (

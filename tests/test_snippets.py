@@ -7,6 +7,7 @@ tests/browser/test_embedding.py opens the HTML.
 
 from __future__ import annotations
 
+import doctest
 import json
 import os
 import re
@@ -23,7 +24,7 @@ import pytest
 import requests
 
 from tests import engine_logs
-from tests.cli.test_cli import run
+from tests.cli.test_cli import ENVIRONMENT, run
 from tests.engines_here import write_llama_bench
 from tests.hub_emulator import HubEmulator, llama_repo
 from tests.ports import wait_for
@@ -102,7 +103,7 @@ BENCHES = [text for text in LINES if text.startswith("python -m bench.") and "--
 def is_known(snippet: Snippet) -> bool:
     """Whether a test runs a snippet, or says why none does."""
     if snippet.kind != COMMAND:
-        return snippet.kind in (QUESTION, "python", "markdown", "html")
+        return snippet.kind in (QUESTION, "python", "pycon", "markdown", "html")
     return snippet.text in {*COMMANDS, *BENCHES, *SERVERS, *NOT_RUN}
 
 
@@ -194,6 +195,16 @@ def test_python_prints_an_answer(text: str, app_url: str) -> None:
     done = run_python("-c", text.replace(LOCAL_ADDRESS, app_url.rstrip("/")))
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() and "error" not in done.stdout
+
+
+@pytest.mark.parametrize("document", sorted({s.document for s in SNIPPETS if s.kind == "pycon"}))
+def test_a_dialogue_with_python_is_right(document: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    found = [s.text for s in SNIPPETS if (s.document, s.kind) == (document, "pycon")]
+    dialogue = doctest.DocTestParser().get_doctest("\n".join(found), {}, document, None, None)
+    results = doctest.DocTestRunner().run(dialogue)
+    assert (results.failed, results.attempted > 0) == (0, True)
 
 
 def run_python(*words: str) -> subprocess.CompletedProcess[str]:

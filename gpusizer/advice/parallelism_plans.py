@@ -274,7 +274,7 @@ def _plan(
     ram_bytes: int | None = None,
 ) -> RunPlan:
     setup = setup_of(gpu, boards)
-    host = 0 if config is None else config.estimate.host_bytes
+    host = 0 if config is None else config.estimate.host_bytes + config.estimate.kv_offload_bytes
     fit = None if config is None else Fit.from_config(study, config)
     return RunPlan(
         kind=kind,

@@ -116,6 +116,9 @@ class EstimateInfo(AmountsInfo):
         description="file of vision and audio encoders beside a GGUF file of text (mmproj)"
     )
     host_bytes: int = Field(description="weights that stay in system memory")
+    kv_offload_bytes: Stated[int] = Field(
+        description="system memory that keeps the cache of earlier prompts, where asked for"
+    )
     quality: QualityInfo
     quantizing: QuantizingInfo | None = Field(
         description="what making it takes, where `quant` names it; null for what the repository"
@@ -158,6 +161,7 @@ class EstimateInfo(AmountsInfo):
             projector_bytes=record.projector_bytes,
             quality=quality_at(estimate),
             quantizing=record.making,
+            kv_offload_bytes=estimate.kv_offload_bytes or None,
         )
 
 

@@ -188,8 +188,11 @@ def _ram(config: RunConfig) -> dict[str, object] | None:
     amounts: dict[str, object]
     if arranged is None:
         # Every component of a pipeline starts in system memory and returns to it.
-        held = config.in_turns.sizes.total if config.in_turns else config.estimate.host_bytes
-        amounts = {"weights_bytes": held, "total_bytes": held}
+        weights = config.in_turns.sizes.total if config.in_turns else config.estimate.host_bytes
+        cache = config.estimate.kv_offload_bytes
+        held = weights + cache
+        kept = {"kv_cache_bytes": cache} if cache else {}
+        amounts = {"weights_bytes": weights, **kept, "total_bytes": held}
     else:
         held = arranged.host.total.likely
         amounts = {"layers": arranged.host.layers, **_amounts(arranged.host)}

@@ -30,7 +30,12 @@ class WorkloadInfo(AnswerModel):
     enforce_eager: bool
     sampler: str
     prefix_caching: bool | None
+    kv_offload_gb: float
     text_only: bool
+    images: int
+    image_width: int
+    image_height: int
+    image_tokens: int
     draft_tokens: int
     draft_model: str
     acceptance_rate: float | None

@@ -1,4 +1,4 @@
-"""Composition of the shell for commands that read the Hub or checkpoints on a disk."""
+"""Composition of the shell and the library, which read the Hub or checkpoints on a disk."""
 
 from __future__ import annotations
 
@@ -24,9 +24,17 @@ def make_sizer(settings: Settings, token: str | None) -> Sizer:
 
     `token` is from the command line. Raises InvalidRequest for an unusable one.
     """
+    return sizer_of(settings, None if settings.offline else own_token(os.environ, token))
+
+
+def sizer_of(settings: Settings, token: str | None) -> Sizer:
+    """Build a Sizer with the rights of a token, of anyone without one, and this machine's
+    checkpoints.
+
+    Raises InvalidRequest for a malformed token.
+    """
     access = open_access(settings)
-    own = None if settings.offline else own_token(os.environ, token)
-    fetch = Fetcher(settings, access=access, own_token=own)
+    fetch = Fetcher(settings, access=access, own_token=token)
     trending = build_trending(settings, access=access)
     library = ModelLibrary(EmbeddedSnapshots(settings.snapshots_folder), embedded_use, trending)
     return Sizer(

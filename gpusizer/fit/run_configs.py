@@ -218,13 +218,20 @@ def judged(
     memory = memory_of(estimate.engine, gpu)
     likely, least = estimate.spare(memory, gpu.free_bytes)
     reasons: tuple[Note, ...] = ()
-    # Offloaded weights have to fit into system memory too; a GPU with shared memory holds both.
-    if keeps_part_in_memory(study.profile, study.workload, estimate):
-        if machine.shares_memory:
-            likely, least = likely - estimate.host_bytes, least - estimate.host_bytes
-        elif machine.free_ram_bytes is not None and estimate.host_bytes > machine.free_ram_bytes:
-            likely = least = min(likely, machine.free_ram_bytes - estimate.host_bytes)
-            reasons = (Note("rig_needs_ram", ram_bytes=estimate.host_bytes),)
+    # Offloaded weights and kept prefixes have to fit into system memory too; a GPU with shared
+    # memory holds both, prefixes beside the share that the engine takes at once.
+    in_part = keeps_part_in_memory(study.profile, study.workload, estimate)
+    offloaded = estimate.host_bytes if in_part else 0
+    in_ram, free = estimate.kv_offload_bytes, machine.free_ram_bytes
+    if machine.shares_memory:
+        likely, least = likely - offloaded, least - offloaded
+        room = estimate.room(memory, gpu.free_bytes)
+        free = room.free_bytes - room.budget_bytes
+    else:
+        in_ram += offloaded
+    if in_ram and free is not None and in_ram > free:
+        likely = least = min(likely, free - in_ram)
+        reasons = (Note("rig_needs_ram", ram_bytes=in_ram),)
     verdict = Verdict.FITS if least >= 0 else Verdict.TIGHT if likely >= 0 else Verdict.DOES_NOT_FIT
     share = likely / memory if memory else 0.0
     return RunConfig(machine, estimate, verdict, likely, share, usual, None, reasons)

@@ -71,23 +71,50 @@ def mig_instance(gpu: Gpu, name: str) -> Gpu:
         names = ", ".join(profiles)
         value = f"{gpu.slug} {name}"
         raise InvalidRequest(field="gpu", value=value, reason=reason, gpu=gpu.name, names=names)
-    memory, share = instance_bytes(gpu, profile), float(profile.multiprocessors)
-    rates = {field: rate * share for field in _RATES if (rate := getattr(gpu, field)) is not None}
-    bandwidth = gpu.bandwidth_bytes_per_second
-    about = Note("mig_instance", gpu=gpu.name, profile=name, memory_bytes=memory)
-    return replace(
+    memory = instance_bytes(gpu, profile)
+    return part_of(
         gpu,
         slug=f"{gpu.slug}-mig-{name}",
         name=f"{gpu.name} MIG {name}",
         memory_bytes=memory,
-        memory_marketing_gb=float(name.partition(".")[2].removesuffix("gb")),
+        marketing_gb=float(name.partition(".")[2].removesuffix("gb")),
+        units=float(profile.multiprocessors),
+        bandwidth=float(profile.memory),
+        about=Note("mig_instance", gpu=gpu.name, profile=name, memory_bytes=memory),
+    )
+
+
+def part_of(
+    gpu: Gpu,
+    *,
+    slug: str,
+    name: str,
+    memory_bytes: int,
+    marketing_gb: float,
+    units: float,
+    bandwidth: float,
+    about: Note,
+) -> Gpu:
+    """Return a part of a card as a card with one device and without a price.
+
+    `units` and `bandwidth` are its shares of the board's multiprocessors and bandwidth.
+    """
+    rates = {field: rate * units for field in _RATES if (rate := getattr(gpu, field)) is not None}
+    whole = gpu.bandwidth_bytes_per_second
+    return replace(
+        gpu,
+        slug=slug,
+        name=name,
+        memory_bytes=memory_bytes,
+        memory_marketing_gb=marketing_gb,
         memory_basis="rule",
         torch_memory_bytes=None,
         torch_memory_basis=None,
-        bandwidth_bytes_per_second=bandwidth and bandwidth * float(profile.memory),
-        compute_units=gpu.compute_units and round(gpu.compute_units * share),
-        shader_cores=gpu.shader_cores and round(gpu.shader_cores * share),
-        tensor_cores=gpu.tensor_cores and round(gpu.tensor_cores * share),
+        devices_per_board=1,
+        bandwidth_bytes_per_second=whole and whole * bandwidth,
+        compute_units=gpu.compute_units and round(gpu.compute_units * units),
+        shader_cores=gpu.shader_cores and round(gpu.shader_cores * units),
+        tensor_cores=gpu.tensor_cores and round(gpu.tensor_cores * units),
         nvlink=False,
         nvlink_generation=None,
         nvlink_bytes_per_second=None,

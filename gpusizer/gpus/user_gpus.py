@@ -23,6 +23,7 @@ from gpusizer.gpus.mig import mig_instance, split_profile
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.gpus.own_memory import NOTHING_STATED, FreeMemory, split_memory, with_memory
 from gpusizer.gpus.sized_card import size_named, sized_card
+from gpusizer.gpus.vgpu import vgpu_card, vgpu_named
 
 HERE = "here"  # The machine that a command line runs on; only the shell can read it.
 
@@ -60,10 +61,13 @@ class UserGpus:
         return with_memory(gpu, memory if memory.is_stated else self.memory)
 
     def _own(self, name: str) -> Gpu:
-        # A bare size means some card, a profile an instance of a card.
+        # A bare size means some card, a profile an instance of a card, a type a virtual GPU.
         size = size_named(name)
         if size is not None:
             return sized_card(size, self.catalogue.gpus)
+        virtual = vgpu_named(name)
+        if virtual is not None:
+            return vgpu_card(virtual, self.catalogue.find(virtual.gpu))
         card, profile = split_profile(name)
         return mig_instance(self.catalogue.find(card), profile) if profile else self._listed(name)
 
@@ -73,7 +77,7 @@ class UserGpus:
         gpu = self._with_cores(unnumbered, cores[-1]) if cores else None
         if gpu is not None:
             return with_cores(gpu, cores[-1])
-        gpu = self.catalogue.match(name)  # "L40S-48C" is a vGPU profile
+        gpu = self.catalogue.match(name)
         stated: list[Note] = []
         if gpu is None:
             gpu, *others = generation_named(unnumbered, self.catalogue.gpus) or (

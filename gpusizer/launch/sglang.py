@@ -16,6 +16,7 @@ from gpusizer.launch.base import (
     above_one,
     command,
 )
+from gpusizer.memory.engines.kept_prefixes import hicache_gb
 from gpusizer.model.profile import DraftMethod
 
 _ALGORITHMS: Mapping[DraftMethod, str] = {
@@ -40,6 +41,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     weights, missing = plan.converted()
     cache, untold = plan.cached_as()
     joined, node_notes = _nodes(plan)
+    kept = hicache_gb(load, split)
     # The server's own default is for all ranks together, the estimate's is for each.
     chunk = load.max_num_batched_tokens or (plan.step_tokens if split.data > 1 else None)
     options: Options = {
@@ -56,6 +58,8 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         "--ep-size": above_one(split.expert),
         **weights,
         "--kv-cache-dtype": cache,
+        "--enable-hierarchical-cache": kept > 0,
+        "--hicache-size": kept,
         "--disable-cuda-graph": load.enforce_eager,
         **_speculation(plan),
         **joined,

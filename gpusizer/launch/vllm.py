@@ -13,6 +13,7 @@ from gpusizer.launch.base import (
     above_one,
     command,
 )
+from gpusizer.memory.engines.kept_prefixes import offloading_gib
 
 _DEFAULT_SEQUENCES = 256
 _HEADLESS = Note("launch_headless")
@@ -24,6 +25,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     weights, missing = plan.converted()
     cache, untold = plan.cached_as()
     joined, node_notes = _nodes(plan)
+    offloading = offloading_gib(load, split)
     # Experts are dealt out to all tensor x data ranks (docs, "Expert Parallel Deployment");
     # scheduler limits apply to each data-parallel rank ("Data Parallel Deployment").
     # `--quantization fp8` and `bitsandbytes` convert 16-bit weights while loading (docs, "FP8
@@ -46,6 +48,8 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         "--enforce-eager": load.enforce_eager,
         "--enable-prefix-caching": load.prefix_caching is True,
         "--no-enable-prefix-caching": load.prefix_caching is False,
+        "--kv-offloading-size": offloading and f"{offloading:g}",
+        "--kv-offloading-backend": offloading and "native",  # the default since 0.14
         "--language-model-only": load.text_only,
         "--speculative-config": load.draft_tokens and _speculation(plan),
         **joined,

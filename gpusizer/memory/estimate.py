@@ -17,6 +17,7 @@ from gpusizer.memory.engines.base import (
     all_cache_bytes,
     cache_bytes,
 )
+from gpusizer.memory.engines.kept_prefixes import prefix_bytes
 from gpusizer.memory.quants.dynamic import banded
 from gpusizer.memory.quants.table import Quant
 from gpusizer.memory.weight_sizes import WeightSizes
@@ -137,6 +138,12 @@ class MemoryEstimate:
             return 0
         guessing = self.draft.all_gpus.weights.likely if self.draft else 0
         return max(0, self.loaded_bytes - (self.all_gpus.weights.likely - guessing))
+
+    @property
+    def kv_offload_bytes(self) -> int:
+        """Bytes of system memory that keep the cache of earlier prompts."""
+        kind = self.engine.abilities.prefix_memory
+        return prefix_bytes(kind, self.placement.workload, self.split)
 
     @cached_property
     def needed(self) -> Amount:

@@ -11,6 +11,11 @@ MOST_CONTEXT = 10_000_000
 # The largest `context` and `concurrency` of a request, and the bounds of searches for them.
 MOST_USERS = 100_000
 
+DEFAULT_IMAGE_SIDE = 1024  # pixels of `image_width` and `image_height`
+MOST_IMAGES = 256
+
+MOST_OFFLOAD_GB = 100_000  # of `kv_offload_gb`
+
 SAMPLERS = ("auto", "flashinfer", "pytorch")  # values of `sampler`
 
 DEFAULT_LORA_RANK = 16  # vLLM's own `max_lora_rank`
@@ -50,7 +55,12 @@ class Workload:
     enforce_eager: bool = False
     sampler: str = SAMPLERS[0]
     prefix_caching: bool | None = None  # None leaves it to the engine
+    kv_offload_gb: float = 0.0  # in units of 2^30 bytes, of all GPUs together; 0 for none
     text_only: bool = False
+    images: int = 0  # pictures in each prompt, beside `context` until the workload is resolved
+    image_width: int = DEFAULT_IMAGE_SIDE
+    image_height: int = DEFAULT_IMAGE_SIDE
+    image_tokens: int = 0  # tokens of `context` that they take in a resolved workload
     draft_tokens: int = 0  # 0 leaves the model's own draft layers out
     draft_model: str = ""
     acceptance_rate: float | None = None  # None if unknown

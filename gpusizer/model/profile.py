@@ -29,6 +29,7 @@ from gpusizer.model.pipeline_shape import PipelineShape
 from gpusizer.model.quantization import detect_quantization, quantization_of_tensors
 from gpusizer.model.synthetic_weights import estimated_groups
 from gpusizer.model.tensor_roles import Kind, Part
+from gpusizer.model.vision_tokens import PictureRule, picture_rule
 from gpusizer.model.weights import (
     WeightGroup,
     mark_experts,
@@ -105,6 +106,8 @@ class ModelProfile(RepoFacts):
     weights_basis: str = HEADERS
     # steps of a diffusers pipeline, None for other models
     pipeline: PipelineShape | None = None
+    # tokens that a picture takes in a prompt; None if no rule is known
+    picture_rule: PictureRule | None = None
     # draft model of the request, or None
     draft: DraftModel | None = None
 
@@ -173,6 +176,7 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
         variants=tuple(v for v in snapshot.variants if v.kind == "quantization"),
         variant=_variant_name(snapshot),
         pipeline=pipeline,
+        picture_rule=picture_rule(config),
     )
 
 

@@ -75,7 +75,8 @@ def serving_workload(workload: Workload, target: ServingTarget, longest: int | N
             reason="beyond_the_context",
             longest=longest,
         )
-    return replace(workload, context=target.context, concurrency=1)
+    # Its pictures are counted in the target's prompts.
+    return replace(workload, context=target.context, concurrency=1, images=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from gpusizer.serving.steady import Steady, limit_of, load_test, random_arrivals
 from gpusizer.speed.classes import SERVING
 from gpusizer.speed.rate import Rate, RateBand
 from gpusizer.speed.speculation import Speculation
-from gpusizer.speed.work import ModelFacts, Work, prompt_tokens
+from gpusizer.speed.work import ModelFacts, Work, prompt_of
 
 Limit = Literal["weights", "cache", "arithmetic", "prompts", "links", "host", "queue"]
 
@@ -68,7 +68,7 @@ def load_of_users(workload: Workload) -> ServingLoad | None:
     """Return the users of a workload with its assumed prompt and answer, None for one user."""
     if workload.concurrency < 2:
         return None
-    prompt = prompt_tokens(workload.context)
+    prompt = prompt_of(workload)
     return ServingLoad(workload.concurrency, None, prompt, max(1, workload.context - prompt))
 
 

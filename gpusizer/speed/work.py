@@ -44,6 +44,12 @@ def prompt_tokens(context: int) -> int:
     return max(1, round(context * PROMPT_SHARE))
 
 
+def prompt_of(workload: Workload) -> int:
+    """Return the prompt tokens assumed in a sequence of a workload, its pictures included."""
+    text = max(0, workload.context - workload.image_tokens)
+    return max(1, min(workload.context, workload.image_tokens + round(text * PROMPT_SHARE)))
+
+
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
     """Facts of one model and workload that all ways to run it share."""
@@ -103,7 +109,7 @@ class ModelFacts:
         arch = profile.architecture
         if arch is None or not writes_text(profile):
             return None
-        return cls._of(profile, arch, workload, prompt or prompt_tokens(workload.context))
+        return cls._of(profile, arch, workload, prompt or prompt_of(workload))
 
     @classmethod
     def reading(cls, profile: ModelProfile, workload: Workload) -> ModelFacts | None:

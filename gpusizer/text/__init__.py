@@ -8,8 +8,10 @@ from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
 from gpusizer.core.printable import printable
 from gpusizer.core.units import format_count, format_gib, format_usd, significant
+from gpusizer.text.languages import LANGUAGE_FIELD as LANGUAGE_FIELD
 from gpusizer.text.languages import LANGUAGES as LANGUAGES
 from gpusizer.text.languages import Language as Language
+from gpusizer.text.languages import read_language as read_language
 from gpusizer.text.languages import sentences as sentences
 from gpusizer.text.notation import NOTATIONS as NOTATIONS
 

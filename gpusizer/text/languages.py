@@ -8,8 +8,25 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
+from gpusizer.core.errors import InvalidRequest
+
 Language = Literal["en", "zh", "pt"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
+LANGUAGE_FIELD = "lang"
+"""The field that names the language of an answer."""
+
+
+def read_language(value: object) -> Language:
+    """Return the language of an answer's sentences. Raises InvalidRequest for an unknown one."""
+    language = next((name for name in LANGUAGES if name == value), None)
+    if language is None:
+        raise InvalidRequest(
+            field=LANGUAGE_FIELD,
+            value=str(value)[:80],
+            reason="not_one_of",
+            choices=", ".join(LANGUAGES),
+        )
+    return language
 
 
 @cache

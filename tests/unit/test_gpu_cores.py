@@ -27,7 +27,7 @@ CARDS = UserGpus(CATALOGUE)
         ("m4 pro 24gb", "apple-m4-pro-24gb", 20),
         ("M3 Ultra 96GB 80-core", "apple-m3-ultra-96gb", 80),
         ("Mac Studio 64GB (60 cores)", "apple-m2-ultra-64gb", 60),
-        ("L40S-48C", "l40s-48gb", 142),
+        ("L40S-48C", "l40s-48c", 142),
     ],
 )
 def test_cores_are_read_from_a_name(text: str, slug: str, cores: int) -> None:

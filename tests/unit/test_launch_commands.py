@@ -70,6 +70,9 @@ CASES: Mapping[str, Mapping[str, LaunchPlan]] = {
             plan("vllm", {"max_num_seqs": 2048}), most_sequences=939
         ),
         "no prefixes kept": plan("vllm", {"prefix_caching": False}),
+        "prefixes in system memory": plan(
+            "vllm", {"kv_offload_gb": 100.0}, split=Split(4, 1, 2, 8)
+        ),
         "users below its own limit": plan("vllm", {"concurrency": 100}),
         "users beyond its own limit": plan("vllm", {"concurrency": 300}),
         "experts dealt out": plan("vllm", split=Split(8, 1, 1, 8)),
@@ -101,6 +104,7 @@ CASES: Mapping[str, Mapping[str, LaunchPlan]] = {
             split=Split(4, 1, 2, 8),
             utilization=0.88,
         ),
+        "prefixes in system memory": plan("sglang", {"kv_offload_gb": 100.0}, split=Split(2)),
         # As SGLang's documents start DeepSeek's: three steps, one chain, four tokens to verify.
         "draft layers of the checkpoint": plan("sglang", {"draft_tokens": 3}, utilization=0.88),
         "a smaller sibling guesses": plan("sglang", GUESSED, draft=SIBLING),

@@ -14,6 +14,7 @@ from gpusizer.gpus.gpu import Gpu
 from gpusizer.gpus.gpu_cores import cores_sold
 from gpusizer.gpus.mig import instance_bytes, profiles_of
 from gpusizer.gpus.reports.found import FoundCard
+from gpusizer.gpus.vgpu import vgpu_named
 
 # Largest relative difference between a driver's memory and the catalogue's: ECC takes a sixteenth,
 # carve-outs of firmware a little.
@@ -48,6 +49,9 @@ def resolved(card: FoundCard, ram_bytes: int | None, catalogue: Catalogue) -> Re
     shown = printable(name)
     if card.maker == "Apple":
         return _chip(card, name, catalogue)
+    virtual = vgpu_named(name)
+    if virtual is not None:
+        return ResolvedCard(virtual.name, card.used_bytes)
     sizes = _named(name, catalogue)
     if card.mig:
         return _instance(card, shown, sizes, catalogue)

@@ -19,6 +19,10 @@ SpeedFamily = Literal["serving", "llama.cpp", "exllama", "mlx", "transformers"]
 
 FileFormat = Literal["checkpoint", "gguf"]  # format of the files that an engine loads
 
+# An engine's option for prefixes in system memory states that of all ranks of one data-parallel
+# copy in GiB, or that of each rank in whole GB; "" for an engine without one.
+PrefixMemory = Literal["", "all_ranks", "each_rank"]
+
 EVERY_METHOD = "every method"
 
 
@@ -72,6 +76,7 @@ class Abilities:
     sequences_option: str = ""
     # The host queues kernels one by one while the GPU works on earlier ones.
     launches_kernels: bool = False
+    prefix_memory: PrefixMemory = ""  # meaning of its option for prefixes in system memory
     numbered_builds: bool = False  # the number in its version decides about kernels
     options: tuple[str, ...] = ()  # optional fields of a request that its estimate depends on
 

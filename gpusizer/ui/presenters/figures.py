@@ -108,7 +108,7 @@ def held(config: RunConfig) -> HeldBytes:
     if config.in_turns is not None:  # a pipeline's components start there and return to it
         return HeldBytes(config.in_turns.needed.likely, config.in_turns.sizes.total)
     if config.arranged is None:
-        return HeldBytes(config.fullest_gpu_bytes, 0)
+        return HeldBytes(config.fullest_gpu_bytes, config.estimate.kv_offload_bytes)
     host = config.arranged.host.total.likely if config.in_part else 0
     return HeldBytes(sum(share.total.likely for share in config.arranged.devices), host)
 

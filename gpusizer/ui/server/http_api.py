@@ -17,13 +17,12 @@ from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.core.printable import json_bytes
 from gpusizer.core.tokens import check_token
 from gpusizer.core.validation import fail
-from gpusizer.text import LANGUAGES, Language, say_error
+from gpusizer.text import LANGUAGE_FIELD, LANGUAGES, Language, read_language, say_error
 from gpusizer.ui.server.answer_cache import Answer, Answers
 from gpusizer.ui.server.asker import asker_of
 from gpusizer.ui.server.endpoint import Endpoint
 from gpusizer.ui.server.http_docs import components, docs_page, operation
 from gpusizer.ui.server.http_status import (
-    LANGUAGE_FIELD,
     NOT_KEPT,
     error_headers,
     language_of,
@@ -132,7 +131,7 @@ def responder(
                 fields = _read_fields(endpoint, request)
                 named = fields.get("model")
                 model = named if isinstance(named, str) else None
-                language = _read_language(fields.pop(LANGUAGE_FIELD, None))
+                language = read_language(fields.pop(LANGUAGE_FIELD, LANGUAGES[0]))
                 token = _token(request.headers)
                 answer = await ask(asker_of(request), fields, token, language)
         except GpusizerError as error:
@@ -218,15 +217,6 @@ def _token(headers: Headers) -> str | None:
     # The Hub token in `Authorization: Bearer hf_…`. Raises InvalidRequest for an impossible one.
     value = headers.get("authorization", "")
     return check_token(value[len(_BEARER) :].strip()) if value.lower().startswith(_BEARER) else None
-
-
-def _read_language(value: object) -> Language:
-    # Raises InvalidRequest for a language without sentences.
-    asked = LANGUAGES[0] if value is None else value
-    language = next((name for name in LANGUAGES if name == asked), None)
-    if language is None:
-        raise fail(LANGUAGE_FIELD, value, "not_one_of", choices=", ".join(LANGUAGES))
-    return language
 
 
 def _no_such_route(

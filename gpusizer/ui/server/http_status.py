@@ -9,9 +9,8 @@ from http import HTTPStatus
 from starlette.requests import Request
 
 from gpusizer.core.errors import GpusizerError
-from gpusizer.text import LANGUAGES, Language
+from gpusizer.text import LANGUAGE_FIELD, LANGUAGES, Language
 
-LANGUAGE_FIELD = "lang"
 NOT_KEPT = "no-store"  # Cache-Control of uncacheable answers
 
 # errors by status

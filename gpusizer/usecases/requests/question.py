@@ -98,7 +98,9 @@ def serving_plan(
     """
     request, profile = question.request, question.profile
     longest = profile.max_context
-    target = request.target_within(min(request.context, longest or request.context))
+    pictures = question.study.workload.image_tokens
+    context = min(request.context, (longest or request.context + pictures) - pictures)
+    target = request.target_within(context, pictures)
     if target is None:
         return None
     sequence = serving_workload(request.workload, target, longest)

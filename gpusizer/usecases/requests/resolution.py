@@ -10,6 +10,7 @@ from gpusizer.core.errors import InvalidModelId, InvalidRequest, ModelUnreadable
 from gpusizer.core.loose_values import Arguments
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
+from gpusizer.core.units import GIB
 from gpusizer.fit.compatibility import Support
 from gpusizer.fit.division import asked_split, resolve_experts
 from gpusizer.gpus.names import MAX_COUNT
@@ -23,6 +24,7 @@ from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
 from gpusizer.model.architecture.rotary import scaled_positions
 from gpusizer.model.draft import guesses_itself, with_draft
 from gpusizer.model.profile import DraftModel, ModelProfile
+from gpusizer.model.tasks import task_of
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.requests.selection import refuse_tag
 
@@ -61,6 +63,8 @@ def resolve_workload(
     notes = [*draft_notes, *expert_notes]
     if workload.engine is not None:
         notes += Support.between(find_engine(workload.engine), profile, workload).refused
+    workload, about_prefixes = _kept_prefixes(workload)
+    notes += about_prefixes
     pictures = _useless_for(profile, workload)
     if pictures:
         notes.append(Note("only_for_pipelines", facts=", ".join(pictures)))
@@ -76,8 +80,48 @@ def resolve_workload(
     values = key_and_value_bytes(workload.kv_dtype)[1]
     if values not in _WHOLE_BYTES and not workload.flash_attention:
         notes.append(Note("quantized_values_need_flash_attention"))
+    workload, about_pictures = _with_pictures(workload, profile)
     workload, about_context = _within(workload, profile)
-    return workload, (*notes, *about_context)
+    return workload, (*notes, *about_pictures, *about_context)
+
+
+def _with_pictures(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:
+    # The tokens of pictures are added, with notes on them. Raises InvalidRequest for pictures that
+    # fill the model's context.
+    if not workload.images:
+        return workload, ()
+    width, height, rule = workload.image_width, workload.image_height, profile.picture_rule
+    if rule is None or workload.text_only:
+        sees = not workload.text_only and task_of(profile) == "vision"
+        return replace(workload, images=0), (
+            Note("pictures_unknown" if sees else "pictures_not_read"),
+        )
+    each = rule.tokens(width, height)
+    tokens, longest = each * workload.images, _longest(workload, profile)
+    if longest is not None and tokens >= longest:
+        raise InvalidRequest(
+            field="images", value=workload.images, reason="beyond_the_context", longest=longest
+        )
+    about = Note(
+        "pictures_counted", count=workload.images, width=width, height=height, tokens=tokens
+    )
+    text = workload.context
+    if longest is not None and text == DEFAULT_CONTEXT:
+        text = min(text, longest - tokens)
+    return replace(workload, context=text + tokens, image_tokens=tokens), (about,)
+
+
+def _kept_prefixes(workload: Workload) -> tuple[Workload, tuple[Note, ...]]:
+    # Memory for prefixes is dropped for engines that keep none; a note says its use.
+    if not workload.kv_offload_gb:
+        return workload, ()
+    engine = workload.engine and find_engine(workload.engine)
+    if engine and engine.abilities.prefix_memory:
+        kept = round(workload.kv_offload_gb * GIB)
+        return workload, (Note("prefixes_kept", ram_bytes=kept, engine=engine.name),)
+    able = (engine for engine in ENGINES.values() if engine.abilities.prefix_memory)
+    left_out = Note("prefixes_need_an_engine", engines=", ".join(engine.slug for engine in able))
+    return replace(workload, kv_offload_gb=0.0), (left_out,)
 
 
 def _refuse_too_many(workload: Workload) -> None:

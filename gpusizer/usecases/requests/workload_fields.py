@@ -30,8 +30,11 @@ from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 from gpusizer.memory.workload import (
     BACKENDS,
     DEFAULT_CONTEXT,
+    DEFAULT_IMAGE_SIDE,
     DEFAULT_LORA_RANK,
     MOST_CONTEXT,
+    MOST_IMAGES,
+    MOST_OFFLOAD_GB,
     MOST_USERS,
     OFFLOADS,
     SAMPLERS,
@@ -80,6 +83,19 @@ class UseFields(RequestModel):
     )
     text_only: Flag = Field(
         False, description="leave out the vision and audio parts of a multimodal model"
+    )
+    images: Count = Field(
+        0,
+        ge=0,
+        le=MOST_IMAGES,
+        description="pictures in each prompt: their tokens come on top of context and of"
+        " prompt_tokens",
+    )
+    image_width: Pixels = Field(
+        DEFAULT_IMAGE_SIDE, ge=16, le=16_384, description="width of each of these pictures"
+    )
+    image_height: Pixels = Field(
+        DEFAULT_IMAGE_SIDE, ge=16, le=16_384, description="height of each of these pictures"
     )
     draft_tokens: Count = Field(
         0,
@@ -157,6 +173,14 @@ class EngineFields(RequestModel):
         description="vLLM: keep states of recurrent layers for shared prefixes"
         " (--enable-prefix-caching; left to the release, which does so since 0.28)",
     )
+    kv_offload_gb: Annotated[Number, Unit("GB")] = Field(
+        0.0,
+        ge=0,
+        le=MOST_OFFLOAD_GB,
+        description="system memory, in GB of 2^30 bytes for all GPUs together, in which the"
+        " engine vllm (--kv-offloading-size) or sglang (--hicache-size) keeps the KV cache of"
+        " earlier prompts",
+    )
     flash_attention: Flag = Field(True, description="false when attention materialises its scores")
 
 
@@ -217,7 +241,8 @@ class WorkloadFields(UseFields, SpeculationFields, EngineFields, LlamaCppFields,
     @property
     def workload(self) -> Workload:
         """The fields as estimators take them."""
-        return Workload(**{field.name: getattr(self, field.name) for field in fields(Workload)})
+        names = {field.name for field in fields(Workload)} & type(self).model_fields.keys()
+        return Workload(**{name: getattr(self, name) for name in names})
 
 
 # Fields of a request's tokens, which several users may state without a rate.
@@ -278,15 +303,16 @@ class TargetFields(RequestModel):
         description="US dollars that an API asks for a million tokens, in and out, to compare with",
     )
 
-    def target_within(self, context: int) -> ServingTarget | None:
+    def target_within(self, context: int, image_tokens: int = 0) -> ServingTarget | None:
         """Return the target, or None without a rate.
 
-        Open lengths of prompts or answers share `context`. Raises InvalidRequest if one length
+        `image_tokens` of each prompt are added to it. Open lengths of prompts or answers share `context`. Raises InvalidRequest if one length
         takes all of the context.
         """
         if self.requests_per_second is None:
             return None
         prompt, answer = self._lengths_within(context)
+        prompt += image_tokens
         return ServingTarget(
             requests_per_second=self.requests_per_second,
             prompt_tokens=prompt,
@@ -307,7 +333,8 @@ class TargetFields(RequestModel):
         rate, users = self.requests_per_second, workload.concurrency
         if rate is None and (users < 2 or not self._names_lengths):
             return None
-        prompt, answer = self._lengths_within(workload.context)
+        prompt, answer = self._lengths_within(workload.context - workload.image_tokens)
+        prompt += workload.image_tokens
         asked = None if rate is None else rate * self.peak_to_mean
         shared = self._shared_of(prompt)
         return ServingLoad(users if rate is None else None, asked, prompt, answer, shared)
