@@ -306,8 +306,8 @@ class TargetFields(RequestModel):
     def target_within(self, context: int, image_tokens: int = 0) -> ServingTarget | None:
         """Return the target, or None without a rate.
 
-        `image_tokens` of each prompt are added to it. Open lengths of prompts or answers share `context`. Raises InvalidRequest if one length
-        takes all of the context.
+        `image_tokens` are added to each prompt. Open lengths of prompts or answers share `context`.
+        Raises InvalidRequest if one length takes all of the context.
         """
         if self.requests_per_second is None:
             return None
