@@ -28,7 +28,7 @@ StateChange = Callable[[StatePart], StatePart]
 
 @dataclass(frozen=True)
 class Layer(ABC):
-    """One layer, by its cache of a sequence. Fields have the names of answers (`LayerJson`)."""
+    """One layer, by its cache of a sequence. Fields have the names of answers (`LayerInfo`)."""
 
     word: ClassVar[LayerWord]
 
