@@ -90,6 +90,7 @@ def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Ht
         "answer.html",
         words,
         model=answer.report.profile.repo_id,
+        draws=answer.report.profile.pipeline is not None,
         wrong=words.error(wrong) if wrong else "",
         advice=advice_of(answer, words),
         notes=[words.note(note) for note in answer.report.notes],
