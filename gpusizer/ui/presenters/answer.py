@@ -27,6 +27,7 @@ from gpusizer.ui.presenters.figures import (
     held,
 )
 from gpusizer.ui.presenters.options import Option, best_to_buy, other_choices
+from gpusizer.ui.presenters.pieces.glossary import Glossary
 from gpusizer.ui.presenters.pieces.html import Html, choices
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
@@ -89,6 +90,7 @@ def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Ht
     return render(
         "answer.html",
         words,
+        explained=Glossary(words),
         model=answer.report.profile.repo_id,
         draws=answer.report.profile.pipeline is not None,
         wrong=words.error(wrong) if wrong else "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpusizer.ui.presenters.answer import advice_of
 from gpusizer.ui.presenters.choices import PageAnswer
 from gpusizer.ui.presenters.pieces.addresses import question_href
+from gpusizer.ui.presenters.pieces.glossary import Glossary
 from gpusizer.ui.presenters.pieces.html import Html, el, join
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
@@ -32,7 +33,8 @@ def tab_html(name: str, examples: Examples, words: Words) -> Html:
 def sample_html(answer: PageAnswer, words: Words) -> Html:
     """Write an answer in short: its verdict, figures and command, a button for the rest."""
     model = answer.report.profile.repo_id
-    return render("sample.html", words, model=model, advice=advice_of(answer, words))
+    advice = advice_of(answer, words)
+    return render("sample.html", words, explained=Glossary(words), model=model, advice=advice)
 
 
 def welcome_html(sample: Html | None, words: Words) -> Html:

@@ -10,6 +10,7 @@ from gpusizer.fit.losses import quality_at
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.ui.presenters.choices import KINDS, Tier
 from gpusizer.ui.presenters.options import pace
+from gpusizer.ui.presenters.pieces.glossary import Glossary
 from gpusizer.ui.presenters.pieces.html import Html
 from gpusizer.ui.presenters.pieces.losses import loss_mark, loss_sentence
 from gpusizer.ui.presenters.pieces.templates import render
@@ -32,7 +33,8 @@ def tiers_html(tiers: Sequence[Tier], words: Words) -> Html:
     """Write the tiles, and below them what the losses that they name mean."""
     tiles = [_tile(tier, words) for tier in tiers]
     meanings = dict.fromkeys(loss_sentence(quality_at(it.row.estimate), words) for it in tiers)
-    return render("tiles.html", words, tiles=tiles, meanings=list(meanings))
+    explained = Glossary(words)
+    return render("tiles.html", words, explained=explained, tiles=tiles, meanings=list(meanings))
 
 
 def _tile(tier: Tier, words: Words) -> Tile:
