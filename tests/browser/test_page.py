@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from gpusizer.core.messages import Note
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.answer import VIEWS
 from gpusizer.ui.presenters.pieces.frame import JAVASCRIPT_EXAMPLE, ORIGIN
@@ -148,7 +149,7 @@ def test_every_page_fits_its_window(
     wait_for_answer(page, LLAMA)
     words = Words(language)
     expect(page).to_have_title(words("document_title"))
-    one_user = words("why.answer_planned_one", context=8192)
+    one_user = words.note(Note("answer_planned_one", {"context": 8192}))
     expect(page.locator("#gs-answer")).to_contain_text(one_user)
     for part in ("#gs-memory", "#gs-cards"):
         expect(page.locator(part)).to_contain_text(words("at_once.one"))

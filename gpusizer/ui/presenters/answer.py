@@ -51,12 +51,6 @@ VIEWS: tuple[View, ...] = ("ranking", "cards", "memory", "facts")
 
 _DETAILS = ("answer_taken_", "answer_users_speed_and_", "answer_users_pace_and_")
 """Beginnings of codes of sentences that stand in the details."""
-_REMEDIES = {
-    "answer_one_change": "remedy.one_change",
-    "answer_either_change": "remedy.either_change",
-    "answer_supported_change": "remedy.supported_change",
-}
-"""Headings of changes that would help, by the code of the conclusion's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,5 +222,5 @@ def _remedies(place: Ranked, words: Words) -> tuple[str, tuple[str, ...]]:
     if not changes or place.fit.verdict is Verdict.FITS:
         return "", ()
     heading, *others = changes
-    kind = "remedy.safer" if place.fit.verdict is Verdict.TIGHT else _REMEDIES[heading.code]
-    return words(kind), tuple(plain(note, words) for note in others)
+    title = words("remedy.safer") if place.fit.verdict is Verdict.TIGHT else words.note(heading)
+    return title, tuple(plain(note, words) for note in others)
