@@ -14,7 +14,7 @@ from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, grid, html, query_
 from gpusizer.ui.page.tabs.tab_form import TabForm, build_form
 from gpusizer.ui.presenters.examples import welcome_html
 from gpusizer.ui.presenters.pieces.errors import chips_html
-from gpusizer.ui.presenters.pieces.html import Html, choices, el
+from gpusizer.ui.presenters.pieces.html import Html, button, choices, el
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS
 
@@ -41,6 +41,8 @@ def build(
     answer = html(welcome, "gs-answer-block", wishing("size", *ANSWER))
     ranking = html("", "gs-ranking-block", search + wishing("size", "rank"))
     ranked = grid(RANKING_COLUMNS, words, "gs-ranking-grid", words("ranking.title"))
+    more = button(words("ranking.all"))
+    html(more, "gs-ranking-all", script_text("all_rows"))
     cards = html("", "gs-cards-block", wishing("size", *CARDS))
     memory = html("", "gs-memory-block")
     part = pictures.build(words)
