@@ -109,7 +109,7 @@ def test_a_small_card_and_ram(visit: Open) -> None:
 
 
 def test_a_load_of_requests_a_second(visit: Open) -> None:
-    """Servers with a waiting time and a price of a month, the first of which hold and start."""
+    """Servers with a waiting time and a price of a month; the first row holds at the low end."""
     visitor = Visitor(visit(390))
     visitor.click(".gs-questions a[href*='requests_per_second']")
     wait_for_answer(visitor.page, QWEN_32B)

@@ -61,7 +61,7 @@ def test_prices_of_unlike_devices_are_not_added_up(rig: str) -> None:
 
 @pytest.mark.parametrize("ram, gib", [("", None), (" + 64gb ram", 64), (" + 6gb ram", 6)])
 def test_a_page_says_what_is_missing_of_a_machine_without_a_gpu(ram: str, gib: int | None) -> None:
-    """Where its memory is not stated, how much the model needs; with it a verdict."""
+    """Without its memory, how much the model needs; with it a verdict."""
     result = answer(embedded_sizer(), PageState(QWEN, {"gpu": f"CPU only{ram}"}))
     advice = advice_of(result, ENGLISH)
     values = {figure.name: figure.value for figure in advice.figures}

@@ -50,8 +50,8 @@ PURPOSES_OF_FIELDS: Mapping[str, tuple[str, ...]] = {
     "tokens": _OF_TOKENS,
     "pictures": _OF_PICTURES,
 }
-"""Fields of the fold that stand on the page only for several users, only for models that read or
-write tokens, and only for those that make pictures."""
+"""Fields of the fold that the page shows only for several users, only for models that read or write
+tokens, and only for models that make pictures."""
 
 MENUS: Mapping[str, tuple[str, ...]] = {
     "engine": ("", *ENGINES),
@@ -196,7 +196,7 @@ def _in_words(name: str, text: str) -> str:
 
 
 def purpose_of(name: str) -> str:
-    """Return for what a field stands on the page: a key of `PURPOSES_OF_FIELDS`, "" for all.
+    """Return the purpose that a field is shown for: a key of `PURPOSES_OF_FIELDS`, "" for any.
 
     >>> purpose_of("ttft_ms"), purpose_of("steps"), purpose_of("max_usd")
     ('users', 'pictures', '')

@@ -275,7 +275,7 @@ class Handlers(TabHandlers):
             panel = error_html(result, self._examples[:3], self.words)
             texts = dict.fromkeys(("status", "cards", "memory", "facts", "ranking"), "")
             parts = dict.fromkeys(("pictures", "ranked"), gr.update(visible=False))
-            yield {**texts, **parts, "answer": panel, "query": state.query}
+            yield {**texts, **parts, **emptied, "answer": panel, "query": state.query}
             return
         if state.gpus is None:
             mine = result.own.facts.get("gpu") if isinstance(result.own, Conclusion) else None

@@ -165,7 +165,7 @@ def _quantizing(sized: Sized, words: Words) -> Html | None:
 
 
 def _loading(ranked: Ranked, words: Words) -> str:
-    """Write how long weights take to download and to load, and of which files that is."""
+    """Write how long weights take to download and to load."""
     return words("launch.loading", loading=loading_text(ranked, words))
 
 

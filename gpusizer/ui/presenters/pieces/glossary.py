@@ -71,7 +71,7 @@ def _meaning(name: str, words: Words) -> Html:
 
 @cache
 def _spellings(language: Language) -> re.Pattern[str]:
-    """What matches any spelling of a term, the longest first, in a group of the term's name."""
+    """Return a pattern of all spellings, the longest first, each in a group of its term's name."""
     spelt = [
         (spelling.strip(), name)
         for name in TERMS
