@@ -147,7 +147,8 @@ class LaunchPlan:
         cpu_experts = 0
         tensor_split: tuple[int, ...] = ()
         if arranged is not None:
-            if config.in_part and arranged.how.gpu_layers < arranged.of_layers:
+            off_gpu = config.in_part or not config.machine.gpus
+            if off_gpu and arranged.how.gpu_layers < arranged.of_layers:
                 workload = replace(workload, gpu_layers=arranged.how.gpu_layers)
             cpu_experts = arranged.how.cpu_experts
             several = len(config.machine.gpus) > 1 and not arranged.default
@@ -162,13 +163,15 @@ class LaunchPlan:
             quant=estimate.quant.slug,
             quant_name=estimate.quant.name,
             engine=estimate.engine.slug,
-            stack=config.gpu.software,
+            stack=config.gpu.software if config.machine.gpus else config.machine.backend,
             split=estimate.split,
-            utilization=usable_memory(config.gpu, estimate).utilization,
+            utilization=usable_memory(config.gpu, estimate).utilization
+            if config.machine.gpus
+            else 1.0,
             workload=workload,
             step_tokens=estimate.engine.step_tokens(estimate.placement),
             most_sequences=None if (limit := start_limit_on(config)) is None else limit.sure,
-            nodes=setup_of(config.gpu, config.boards).nodes,
+            nodes=setup_of(config.gpu, config.boards).nodes if config.machine.gpus else 1,
             draft=_draft_of(profile, config),
             cpu_experts=cpu_experts,
             tensor_split=tensor_split,

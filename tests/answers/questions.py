@@ -31,20 +31,26 @@ QUESTIONS: Mapping[str, Typed] = {
     "a model, nothing else": Typed(
         ("size", "Qwen/Qwen3-8B"),
         "need",
-        ("^Qwen3-8B runs on ", "tok/s for one user", "stay free", r"costs about \$", "Q4_K_M"),
+        (
+            "^For Qwen3-8B we suggest ",
+            "tok/s for one user",
+            "stay free",
+            r"costs about \$",
+            "Q4_K_M",
+        ),
     ),
-    "by Ollama's name": Typed(("size", "qwen3:32b"), "need", ("^Qwen3-32B runs on ",)),
-    "as it is spoken": Typed(("size", "gpt oss 20b"), "need", ("^gpt-oss-20b runs on ",)),
+    "by Ollama's name": Typed(("size", "qwen3:32b"), "need", ("^For Qwen3-32B we suggest ",)),
+    "as it is spoken": Typed(("size", "gpt oss 20b"), "need", ("^For gpt-oss-20b we suggest ",)),
     "with a long context": Typed(
         ("size", "llama 3.1 8b", "--context", "32768"),
         "need",
-        ("^Llama-3.1-8B runs on ", "32,768 tokens of context and one user"),
+        ("^For Llama-3.1-8B we suggest ", "one user and a context of 32,768 tokens"),
     ),
     "pictures": Typed(
         ("size", "black-forest-labs/FLUX.1-dev"),
         "need",
         (
-            "^FLUX.1-dev runs on ",
+            "^For FLUX.1-dev we suggest ",
             r"A picture of 1,024 × 1,024 takes about \d+",
             "It takes .* GiB in",
         ),
@@ -56,12 +62,12 @@ QUESTIONS: Mapping[str, Typed] = {
         ("^Yes, FLUX.1-dev fits on ", r"A picture of 1,024 × 1,024 takes about \d+"),
         ("tok/s", "context"),
     ),
-    "the largest": Typed(("size", R1), "need", ("^DeepSeek-R1 runs on ", "stay free")),
+    "the largest": Typed(("size", R1), "need", ("^For DeepSeek-R1 we suggest ", "stay free")),
     "with a budget": Typed(
         ("size", LLAMA_70B, "--max-usd", "2000"), "need", (r"costs about \$(1,)?\d{3} ",)
     ),
     "fast": Typed(("size", GEMMA, "--min-tok-s", "40"), "need", (r"about [4-9]\d",)),
-    "experts": Typed(("size", MOE), "need", ("^Qwen3-30B-A3B runs on ",)),
+    "experts": Typed(("size", MOE), "need", ("^For Qwen3-30B-A3B we suggest ",)),
     "does it fit my card": Typed(
         ("size", "Qwen/Qwen3-8B", "--gpu", "3060"),
         "fit",
@@ -70,7 +76,7 @@ QUESTIONS: Mapping[str, Typed] = {
     "experts in system memory": Typed(
         ("size", MOE, "--gpu", "3060 + 64 GB RAM"),
         "fit",
-        ("^Yes, with .* GiB of it in system memory: Qwen3-30B-A3B runs on GeForce RTX 3060 12GB",),
+        ("^Yes: Qwen3-30B-A3B runs on GeForce RTX 3060 12GB .* GiB of it in RAM",),
     ),
     "too large for a Mac": Typed(
         ("size", R1, "--gpu", "m3 max 128gb"),
@@ -89,7 +95,7 @@ QUESTIONS: Mapping[str, Typed] = {
     "a card in use": Typed(
         ("size", QWEN, "--gpu", "4090 (20 GB used)"),
         "fit",
-        ("^(No|Yes, with).* GeForce RTX 4090 24GB",),
+        ("^(No|Yes: ).* GeForce RTX 4090 24GB",),
     ),
     "which of mine": Typed(
         ("size", LLAMA_70B, "--gpu", "4090,2x3090,m3 max 128gb"),
@@ -112,18 +118,18 @@ QUESTIONS: Mapping[str, Typed] = {
     "cards of two kinds": Typed(
         ("size", OSS, "--rig", "3090 + 3060 + 64gb ram"),
         "fit",
-        ("^Yes, with .* gpt-oss-120b runs on GeForce RTX 3090 24GB [+] GeForce RTX 3060 12GB",),
+        ("^Yes: gpt-oss-120b runs on GeForce RTX 3090 24GB [+] GeForce RTX 3060 12GB",),
     ),
     "how many users": Typed(
         ("size", "Qwen/Qwen3-8B", "--gpu", "4090", "--engine", "vllm", "--quant", "fp8"),
         "fit",
-        ("The cache has .* tokens, which are [0-9.]+ times 8,192",),
+        (r"The KV cache has .* tokens \([0-9.]+ × 8,192\)",),
     ),
     "a load": Typed(
         ("size", QWEN, "--requests-per-second", "5", "--ttft-ms", "500"),
         "load",
         (
-            "^Requests to Qwen3-32B at 5 a second, ",
+            "^To answer 5 requests per second with Qwen3-32B ",
             r"The first token comes after 0\.\d+ s",
             "within",
         ),
@@ -150,12 +156,12 @@ QUESTIONS: Mapping[str, Typed] = {
     "too many users": Typed(
         ("size", QWEN, "--gpu", "1x4090", "--concurrency", "200", "--engine", "vllm"),
         "load",
-        ("^(No|Yes, with)", "200 users at once"),
+        ("^(No|Yes: )", "200 users at once"),
     ),
     "a rate on my card": Typed(
         ("size", "gpt-oss:20b", *RATE, "--gpu", "l40s"),
         "load",
-        ("^Requests to gpt-oss-20b at 1 a second, ", "L40S"),
+        ("^To answer 1 request per second with gpt-oss-20b ", "L40S"),
     ),
     "which of these": Typed(
         ("compare", "4090", "2x3090", "M3 Max 128GB", "--model", GEMMA),

@@ -64,6 +64,9 @@ def test_a_purpose_is_a_chip_and_a_phone_shows_three_columns(visit: Open) -> Non
     expect(page.locator(".gs-picks article")).to_have_count(3)
     heads = page.locator(f"{GRID} th[role=columnheader]").locator("visible=true")
     expect(heads).to_have_count(3)
+    cells = page.locator(f"{GRID} [role=row][data-index='0'] > [data-col]").locator("visible=true")
+    edges = [box["x"] + box["width"] for box in (cell.bounding_box() for cell in cells.all())]
+    assert len(edges) == 3 and max(edges) <= 390
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
     assert serious(page) == []
     page.locator("#gs-reverse-purpose label", has_text="Chat").click()

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from gpusizer.core.messages import Note
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.answer import VIEWS
 from gpusizer.ui.presenters.pieces.frame import JAVASCRIPT_EXAMPLE, ORIGIN
@@ -94,6 +95,23 @@ def test_order_pick_add_and_remove_gpus(visit: Open) -> None:
     expect(first).to_contain_text("H200")
 
 
+def test_the_page_scrolls_over_the_ranking_until_all_is_asked_for(visit: Open) -> None:
+    page = visit(390).go(f"/?model={LLAMA}")
+    wait_for_answer(page, LLAMA)
+    rows = page.locator("#gs-ranking-grid .virtual-table-viewport")
+    page.locator("#gs-ranking-grid [role=gridcell]").first.wait_for()
+
+    rows.hover(position={"x": 40, "y": 60})
+    before = page.evaluate("scrollY")
+    page.mouse.wheel(0, 50)
+    page.wait_for_function("before => scrollY !== before", arg=before)
+    assert rows.evaluate("rows => rows.scrollTop") == 0
+    page.click("#gs-ranking-all button")
+    expect(page.locator("#gs-ranking-all")).to_be_hidden()
+    rows.evaluate("rows => rows.scrollTo(0, 1000)")
+    expect(page.locator("#gs-ranking-grid [role=row][data-index='9']")).to_be_visible()
+
+
 def test_advanced_fields_change_the_answer(visit: Open) -> None:
     page = visit().go(f"/?model={LLAMA}&context=32768&concurrency=4&gpus=4090")
     wait_for_answer(page, LLAMA)
@@ -148,7 +166,7 @@ def test_every_page_fits_its_window(
     wait_for_answer(page, LLAMA)
     words = Words(language)
     expect(page).to_have_title(words("document_title"))
-    one_user = words("why.answer_planned_one", context=8192)
+    one_user = words.note(Note("answer_planned_one", {"context": 8192}))
     expect(page.locator("#gs-answer")).to_contain_text(one_user)
     for part in ("#gs-memory", "#gs-cards"):
         expect(page.locator(part)).to_contain_text(words("at_once.one"))

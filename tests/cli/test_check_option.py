@@ -165,7 +165,7 @@ NO: dict[str, tuple[Sequence[str], str]] = {
     ),
     "no plan on any GPU": (
         ("size", QWEN, *RATE, "--ttft-ms", "2"),
-        "No GPUs in the plan answer requests to Qwen3-8B",
+        "No GPUs in the plan answer 5 requests per second with Qwen3-8B",
     ),
     "a rate on a machine": (
         ("size", QWEN, "--rig", "2x3090", *RATE),

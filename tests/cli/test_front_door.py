@@ -119,9 +119,7 @@ def test_the_table_of_a_described_card_names_what_was_stated_and_what_measures_i
     described = run(*asked, "--gpu", f"{CUSTOM} (80 GB free)").stdout
     assert re.search(r"^ +buy usd +5000\n(?:.*\n)*? +buy basis +own$", described, re.M)
     assert "A card that you described: 89.4 GiB of memory" in described
-    assert (
-        "80 GB, which are 74.5 GiB of its 89.4 GiB, are free for the model, as stated" in described
-    )
+    assert "80 GB (74.5 GiB of its 89.4 GiB) are free for the model, as stated" in described
     listed = run(*asked, "--gpu", "4090").stdout
     measured = listed.split("\n    measured\n")[1]
     assert "https://" in measured and re.search(r"^ +git clone ", measured, re.M)

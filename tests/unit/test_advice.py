@@ -15,6 +15,7 @@ from gpusizer.ui.page.answering import answer
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.answer import Advice, advice_of, answer_html
 from gpusizer.ui.presenters.choices import PageAnswer
+from gpusizer.ui.presenters.pieces.glossary import Glossary
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.verdict import boards_phrase, with_name
@@ -154,7 +155,8 @@ def test_boards_have_the_article_that_english_says() -> None:
 def test_templates_escape_and_miss_nothing_in_silence() -> None:
     hostile = "<script>${x}</script>{{y}}"
     markup = str(with_name(f"For {hostile} we suggest", hostile))
-    shown = render("sample.html", ENGLISH, model=hostile, advice=advised(model="Qwen/Qwen3-8B"))
+    advice, explained = advised(model="Qwen/Qwen3-8B"), Glossary(ENGLISH)
+    shown = render("sample.html", ENGLISH, explained=explained, model=hostile, advice=advice)
     for text in (markup, str(shown)):
         assert "<script" not in text and "${" not in text and "{{" not in text
         assert "&lt;script&gt;" in text

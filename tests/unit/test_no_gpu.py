@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
+from gpusizer.advice.conclusion.clauses import Conclusion
 from gpusizer.core.units import GIB
 from gpusizer.fit.machine import SYSTEM_BYTES
 from gpusizer.text import say_note
+from gpusizer.ui.page.answering import answer
+from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.presenters.answer import advice_of
 from tests.asking import size
 from tests.documents import written
+from tests.pages import ENGLISH
 from tests.sizers import embedded_sizer
 
 QWEN, FLUX, WHISPER = "Qwen/Qwen3-8B", "black-forest-labs/FLUX.1-dev", "openai/whisper-large-v3"
@@ -51,3 +57,23 @@ def test_prices_of_unlike_devices_are_not_added_up(rig: str) -> None:
         assert (facts["buy_usd"], facts["rent_usd_per_hour"]) == (None, None)
         said = [note.code for note in (*report.conclusion.said, *report.conclusion.weighed)]
         assert not [code for code in said if code.startswith(PRICES)]
+
+
+@pytest.mark.parametrize("ram, gib", [("", None), (" + 64gb ram", 64), (" + 6gb ram", 6)])
+def test_a_page_says_what_is_missing_of_a_machine_without_a_gpu(ram: str, gib: int | None) -> None:
+    """Without its memory, how much the model needs; with it a verdict."""
+    result = answer(embedded_sizer(), PageState(QWEN, {"gpu": f"CPU only{ram}"}))
+    advice = advice_of(result, ENGLISH)
+    values = {figure.name: figure.value for figure in advice.figures}
+    need = re.search(r"[\d.]+ GiB", advice.headline.sentence)
+    assert isinstance(result.own, Conclusion)
+    if gib is None:
+        assert need and "RAM" in advice.headline.sentence and advice.headline.tone == ""
+        assert values["Memory needed"] == need[0] and "Memory" not in values
+        (missing, *_) = result.own.said
+        assert missing.code == "answer_ram_unknown" and need[0] in say_note(missing)
+        assert "free_bytes" not in {name for note in result.own.said for name in note.fields}
+    else:
+        assert values["Memory"].endswith(ENGLISH.amount(gib * GIB - SYSTEM_BYTES))
+    if advice.start is not None:
+        assert re.search(r"-ngl 0\b", advice.start.start.line.text)

@@ -96,6 +96,10 @@ def verdict(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
     if what is Verdict.DOES_NOT_FIT:
         yield Note("answer_does_not_fit", **fields, short_bytes=_short(place))
         return
+    if lacks_ram(place):
+        yield Note("answer_ram_unknown", **fields, need_bytes=place.fit.estimate.needed.likely)
+        yield speed_of_one(place)
+        return
     slowly = "_slowly" if is_slow(place) and what is not Verdict.FROM_DISK else ""
     if what.in_memory and not what.all_on_gpu:
         yield Note(f"answer_offload{slowly}", **fields, ram_bytes=_in_system_memory(place))
@@ -104,6 +108,12 @@ def verdict(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
     yield speed_of_one(place)
     if what.all_on_gpu:
         yield memory_free(place)
+
+
+def lacks_ram(place: Ranked) -> bool:
+    """Whether a machine without a GPU is asked about whose system memory is not stated."""
+    machine = place.fit.machine
+    return not machine.gpus and machine.ram_bytes is None
 
 
 def is_slow(place: Ranked) -> bool:

@@ -15,6 +15,7 @@ from gpusizer.ui.page.tabs.tab_fields import Listeners, Part, html, query_box
 from gpusizer.ui.page.tabs.tab_form import keep_same
 from gpusizer.ui.presenters.pieces import frame
 from gpusizer.ui.presenters.pieces.addresses import PAGE_PATHS
+from gpusizer.ui.presenters.pieces.glossary import glossary_html
 from gpusizer.ui.presenters.pieces.words import Words
 
 
@@ -29,6 +30,7 @@ def build_page(
     questions = handlers.questions
     Navbar(visible=False)
     top = html(frame.header_html(words), "gs-top", scripts.script_text("header"))
+    html(glossary_html(words), "gs-glossary")
     names = html("", "gs-names")
     if sign_in:
         _show(sign_in, PAGE_PATHS[words.language])

@@ -40,8 +40,18 @@ OF_NAMED_GPUS = ("gpu", *(name for name in _MACHINE if name not in fields_of(Dis
 """Those that count for GPUs which a request names."""
 
 _LOAD = tuple(name for name in described_fields(TargetFields) if name != "ttft_percentile")
-SEVERAL = ("concurrency", *_LOAD[:4])
-"""Those that count for more than one user."""
+SEVERAL = ("concurrency", *_LOAD)
+"""Fields of a load: those that count for more than one user."""
+
+_OF_TOKENS = ("context", "engine", "min_tok_s", "draft_model", "acceptance_rate")
+_OF_PICTURES = ("width", "height", "steps", "frames")
+PURPOSES_OF_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "users": SEVERAL[2:],
+    "tokens": _OF_TOKENS,
+    "pictures": _OF_PICTURES,
+}
+"""Fields of the fold that the page shows only for several users, only for models that read or write
+tokens, and only for models that make pictures."""
 
 MENUS: Mapping[str, tuple[str, ...]] = {
     "engine": ("", *ENGINES),
@@ -158,8 +168,9 @@ FORMS: Mapping[str, Form] = {
         ("model", "gpu"),
         SEVERAL[:2],
         (
-            SEVERAL[2:],
-            _LOAD[4:],
+            SEVERAL[2:5],
+            SEVERAL[5:],
+            _OF_PICTURES,
             ("context", "engine", "max_loss", "min_tok_s"),
             ("max_usd", "draft_model", "acceptance_rate"),
         ),
@@ -182,6 +193,21 @@ def _in_words(name: str, text: str) -> str:
     """The text of a field, in place of what is pasted the model or the machine that it names."""
     read = _IN_WORDS.get(name)
     return (text if read is None else read(text)).strip()
+
+
+def purpose_of(name: str) -> str:
+    """Return the purpose that a field is shown for: a key of `PURPOSES_OF_FIELDS`, "" for any.
+
+    >>> purpose_of("ttft_ms"), purpose_of("steps"), purpose_of("max_usd")
+    ('users', 'pictures', '')
+    """
+    return next((key for key, names in PURPOSES_OF_FIELDS.items() if name in names), "")
+
+
+def hidden_fields(*, draws: bool) -> frozenset[str]:
+    """Return the fields that the page does not show for a model, which makes pictures or does not:
+    no request may state them."""
+    return frozenset((*_OF_TOKENS, *SEVERAL[2:]) if draws else _OF_PICTURES)
 
 
 def query_of(texts: Mapping[str, str]) -> str:

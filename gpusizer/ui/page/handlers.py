@@ -268,12 +268,15 @@ class Handlers(TabHandlers):
         for status in told(reading, state.model, self.words):
             yield {**form, "status": status}
             form = {}
-        sizer, result = reading.result
+        sizer, seen, result = reading.result
+        hidden = [name for name in state.stated if name not in seen.stated]
+        emptied = FORMS["size"].values({}, hidden) if hidden else {}
+        state = seen
         if isinstance(result, GpusizerError):
             panel = error_html(result, self._examples[:3], self.words)
             texts = dict.fromkeys(("status", "cards", "memory", "facts", "ranking"), "")
             parts = dict.fromkeys(("pictures", "ranked"), gr.update(visible=False))
-            yield {**texts, **parts, "answer": panel, "query": state.query}
+            yield {**texts, **parts, **emptied, "answer": panel, "query": state.query}
             return
         if state.gpus is None:
             mine = result.own.facts.get("gpu") if isinstance(result.own, Conclusion) else None
@@ -281,6 +284,7 @@ class Handlers(TabHandlers):
             state = state.filling(free[: max(0, MAX_PICKS - len(state.machines))])
         yield {
             "status": "",
+            **emptied,
             **self._first(result, state),
             "pictures": gr.update(visible=True),
             **self._ranking(result.report),
@@ -385,7 +389,14 @@ class Handlers(TabHandlers):
 
 def _read_and_answer(
     sizer: Sizer, state: PageState, reports: Reports, on_step: OnStep
-) -> tuple[Sizer, PageAnswer | GpusizerError]:
-    # A Sizer that has read the state's model, and its answer or error.
+) -> tuple[Sizer, PageState, PageAnswer | GpusizerError]:
+    # A Sizer that has read the state's model, the state without the fields that the page hides for
+    # this model, and its answer or error.
     reader = remembering(sizer.reading(watched(sizer.fetch, on_step)))
-    return reader, attempt(lambda: answer(reader, state, reports))
+    result = attempt(lambda: answer(reader, state, reports))
+    if isinstance(result, GpusizerError):
+        return reader, state, result
+    seen = state.without_hidden(draws=result.report.profile.pipeline is not None)
+    if seen != state:
+        result = attempt(lambda: answer(reader, seen, reports))
+    return reader, seen, result

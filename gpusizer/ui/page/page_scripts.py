@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from gpusizer.ui.page.forms import FORMS, OWN_FIELDS
+from gpusizer.ui.page.forms import FORMS, OWN_FIELDS, SEVERAL
 from gpusizer.ui.presenters.badge import ORIGIN as BADGE_ORIGIN
 from gpusizer.ui.presenters.pieces.frame import ORIGIN
 
@@ -20,6 +20,7 @@ _PAGE = {
     "kept": ("embed", "__theme"),  # parameters of a frame, which other questions keep
     "own": OWN_FIELDS,
     "ownOf": {tab: form.own for tab, form in FORMS.items()},
+    "load": SEVERAL,
     "tabId": TAB_ID,
     "storedMachine": STORED_MACHINE,
     "origin": ORIGIN,

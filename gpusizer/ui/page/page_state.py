@@ -10,7 +10,14 @@ from urllib.parse import parse_qsl
 
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.fit.machine_parser import split_machines
-from gpusizer.ui.page.forms import FORMS, OF_NAMED_GPUS, FieldValue, number_text, query_of
+from gpusizer.ui.page.forms import (
+    FORMS,
+    OF_NAMED_GPUS,
+    FieldValue,
+    hidden_fields,
+    number_text,
+    query_of,
+)
 from gpusizer.usecases.requests.request import RANKINGS, SizeRequest
 
 _FORM = FORMS["size"]
@@ -65,6 +72,14 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
     def stating(self, values: Mapping[str, object]) -> PageState:
         """Return the question with the values of some fields of a form; empty ones are defaults."""
         return self.showing(_FORM.texts({**self.texts, **values}))
+
+    def without_hidden(self, *, draws: bool) -> PageState:
+        """Return the question without the fields that the page hides for its model."""
+        hidden = hidden_fields(draws=draws)
+        if hidden.isdisjoint(self.stated):
+            return self
+        kept = {name: text for name, text in self.stated.items() if name not in hidden}
+        return replace(self, stated=kept)
 
     @property
     def machines(self) -> tuple[str, ...]:

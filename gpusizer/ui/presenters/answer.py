@@ -29,6 +29,7 @@ from gpusizer.ui.presenters.figures import (
     held,
 )
 from gpusizer.ui.presenters.options import Option, best_to_buy, other_choices
+from gpusizer.ui.presenters.pieces.glossary import Glossary
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.serving_plan import in_order, workload_to_start
@@ -51,12 +52,6 @@ VIEWS: tuple[View, ...] = ("ranking", "cards", "memory", "facts")
 
 _DETAILS = ("answer_taken_", "answer_users_speed_and_", "answer_users_pace_and_")
 """Beginnings of codes of sentences that stand in the details."""
-_REMEDIES = {
-    "answer_one_change": "remedy.one_change",
-    "answer_either_change": "remedy.either_change",
-    "answer_supported_change": "remedy.supported_change",
-}
-"""Headings of changes that would help, by the code of the conclusion's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +85,9 @@ def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Ma
     return render(
         "answer.html",
         words,
+        explained=Glossary(words),
         model=answer.report.profile.repo_id,
+        draws=answer.report.profile.pipeline is not None,
         wrong=words.error(wrong) if wrong else "",
         advice=advice_of(answer, words),
         notes=[words.note(note) for note in answer.report.notes],
@@ -220,5 +217,5 @@ def _remedies(place: Ranked, words: Words) -> tuple[str, tuple[str, ...]]:
     if not changes or place.fit.verdict is Verdict.FITS:
         return "", ()
     heading, *others = changes
-    kind = "remedy.safer" if place.fit.verdict is Verdict.TIGHT else _REMEDIES[heading.code]
-    return words(kind), tuple(plain(note, words) for note in others)
+    title = words("remedy.safer") if place.fit.verdict is Verdict.TIGHT else words.note(heading)
+    return title, tuple(plain(note, words) for note in others)

@@ -7,6 +7,7 @@ from markupsafe import Markup
 from gpusizer.ui.presenters.answer import advice_of
 from gpusizer.ui.presenters.choices import PageAnswer
 from gpusizer.ui.presenters.pieces.addresses import question_href
+from gpusizer.ui.presenters.pieces.glossary import Glossary
 from gpusizer.ui.presenters.pieces.templates import piece, render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tab_examples import QUESTIONS, Examples
@@ -27,7 +28,8 @@ def tab_html(name: str, examples: Examples, words: Words) -> Markup:
 def sample_html(answer: PageAnswer, words: Words) -> Markup:
     """Write an answer in short: its verdict, figures and command, a button for the rest."""
     model = answer.report.profile.repo_id
-    return render("sample.html", words, model=model, advice=advice_of(answer, words))
+    advice = advice_of(answer, words)
+    return render("sample.html", words, explained=Glossary(words), model=model, advice=advice)
 
 
 def welcome_html(sample: Markup | None, words: Words) -> Markup:

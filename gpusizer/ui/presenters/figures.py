@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpusizer.advice.alternatives import is_priced_by_rent
+from gpusizer.advice.conclusion.fit import lacks_ram
 from gpusizer.advice.ranking import Ranked
 from gpusizer.core.units import GIB
 from gpusizer.fit.run_config import RunConfig
@@ -187,6 +188,9 @@ def _band(rate: Rate, words: Words) -> str:
 
 def _memory(place: Ranked, words: Words) -> Figure:
     machine, config = place.fit.machine, place.fit.config
+    if lacks_ram(place):
+        need = words.amount(config.estimate.needed.likely)
+        return Figure(words("figure.memory_needed"), need, words("figure.ram_unknown"))
     parts = held(config)
     used: int = parts.gpu_bytes
     memory = sum(gpu.device_free_bytes for gpu in machine.gpus)

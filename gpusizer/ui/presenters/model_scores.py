@@ -10,6 +10,7 @@ from markupsafe import Markup
 from gpusizer.advice.conclusion.clauses import short_name
 from gpusizer.core.messages import Note
 from gpusizer.quality.boards import BoardScore, WorkPurpose
+from gpusizer.ui.presenters.pieces.glossary import Glossary
 from gpusizer.ui.presenters.pieces.losses import configuration
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.templates import piece, render
@@ -49,7 +50,8 @@ class _Pick:
 def picks_html(answer: ModelsFor, hrefs: Mapping[str, str], words: Words) -> Markup | None:
     """Write the models to pick from as cards, None without any; `hrefs` by ID."""
     picks = [_pick(row, why, hrefs, words) for row, why in answer.picked]
-    return render("models_picks.html", words, picks=picks) if picks else None
+    explained = Glossary(words)
+    return render("models_picks.html", words, explained=explained, picks=picks) if picks else None
 
 
 def _pick(row: RunsOn, why: Note, hrefs: Mapping[str, str], words: Words) -> _Pick:

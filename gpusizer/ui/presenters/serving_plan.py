@@ -14,6 +14,7 @@ from gpusizer.memory.workload import Workload
 from gpusizer.serving.serving_rows import Replicas, ServingPlan
 from gpusizer.ui.presenters.explanation import plain
 from gpusizer.ui.presenters.figures import HOURS_OF_A_MONTH, waits_text
+from gpusizer.ui.presenters.pieces.glossary import Glossary
 from gpusizer.ui.presenters.pieces.losses import configuration
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.templates import render
@@ -65,6 +66,7 @@ def serving_plan_html(report: Report, words: Words) -> Markup:
     return render(
         "serving_plan.html",
         words,
+        explained=Glossary(words),
         target={
             "rate": words.number(target.requests_per_second, "g"),
             "prompt": words.whole(target.prompt_tokens),

@@ -13,6 +13,7 @@ from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.quality.quality import Quality
 from gpusizer.ui.presenters.choices import KINDS, Tier
 from gpusizer.ui.presenters.options import pace
+from gpusizer.ui.presenters.pieces.glossary import Glossary
 from gpusizer.ui.presenters.pieces.losses import loss_sentence
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
@@ -34,7 +35,8 @@ def tiers_html(tiers: Sequence[Tier], words: Words) -> Markup:
     """Write the tiles, and below them what the losses that they name mean."""
     tiles = [_tile(tier, words) for tier in tiers]
     meanings = dict.fromkeys(loss_sentence(quality_at(it.row.estimate), words) for it in tiers)
-    return render("tiles.html", words, tiles=tiles, meanings=list(meanings))
+    explained = Glossary(words)
+    return render("tiles.html", words, explained=explained, tiles=tiles, meanings=list(meanings))
 
 
 def _tile(tier: Tier, words: Words) -> Tile:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from gpusizer.advice.alternatives import is_priced_by_rent
 from gpusizer.advice.conclusion.clauses import machine_name, short_name
-from gpusizer.advice.conclusion.fit import is_slow
+from gpusizer.advice.conclusion.fit import is_slow, lacks_ram
 from gpusizer.advice.ranking import Ranked
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
@@ -55,6 +55,9 @@ def judged(profile: ModelProfile, place: Ranked, words: Words) -> Headline:
         "speed": "" if rate is None else words.rate(rate.likely),
         "short": words.amount(abs(place.fit.config.headroom_bytes)),
     }
+    if verdict.runs and lacks_ram(place):
+        need = words.amount(place.fit.estimate.needed.likely)
+        return _said("verdict.ram_unknown", {**fields, "need": need}, words)
     slow = verdict.in_memory and is_slow(place)
     key = f"verdict.{verdict.value}_slowly" if slow else f"verdict.{verdict.value}"
     tone: Tone = "no" if not verdict.runs else "yes"

@@ -3,7 +3,7 @@
 {
   const page = document.querySelector('.gradio-container');
   const asked = () => new URLSearchParams(location.search);
-  const isForSeveral = () => asked().has('concurrency') || asked().has('requests_per_second');
+  const isForSeveral = () => gsPage.load.some(name => asked().has(name));
   const show = purpose => {
     page.dataset.for = purpose;
     for (const button of element.querySelectorAll('[data-purpose]')) {

@@ -1,8 +1,10 @@
-// Shows one view below an answer: the one that comes first, until the visitor chooses another.
+// Shows one view below an answer: the one that comes first, until the visitor chooses another. Tells
+// the stylesheet, too, whether the model makes pictures: these have fields of their own.
 {
   const page = document.querySelector('.gradio-container');
   let chosen = '';
   const show = () => {
+    page.dataset.draws = String(Boolean(element.querySelector('[data-draws]')));
     const views = element.querySelector('.gs-views');
     if (!views) {
       delete page.dataset.view;

@@ -43,6 +43,7 @@ def build(
     answer = html(welcome, "gs-answer-block", wishing("size", *ANSWER))
     ranking = html("", "gs-ranking-block", search + wishing("size", "rank"))
     ranked = grid(RANKING_COLUMNS, words, "gs-ranking-grid", words("ranking.title"))
+    html(piece("button", words("ranking.all")), "gs-ranking-all", script_text("all_rows"))
     cards = html("", "gs-cards-block", wishing("size", *CARDS))
     memory = html("", "gs-memory-block")
     part = pictures.build(words)

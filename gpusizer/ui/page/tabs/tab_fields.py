@@ -13,7 +13,7 @@ from gradio.components import Component
 from gpusizer.core.messages import Note
 from gpusizer.memory.engines import ENGINES
 from gpusizer.text import Language
-from gpusizer.ui.page.forms import CHIPS, FORMS, MENUS, OPEN_MENUS
+from gpusizer.ui.page.forms import CHIPS, FORMS, MENUS, OPEN_MENUS, purpose_of
 from gpusizer.ui.presenters.pieces.grid import Column, headers
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.server.endpoints import QUEUE
@@ -141,6 +141,7 @@ class _Told(TypedDict):
     label: str
     info: str | None
     elem_id: str
+    elem_classes: list[str]
 
 
 def field(tab: str, name: str, words: Words) -> Field:
@@ -160,11 +161,12 @@ def field(tab: str, name: str, words: Words) -> Field:
         "label": words.optional(f"field.{name}.{tab}") or words(f"field.{name}.label"),
         "info": words.optional(f"field.{name}.info", usual=usual),
         "elem_id": f"{prefix(tab)}-{name}",
+        "elem_classes": _classes(tab, name),
     }
     if name in MENUS:
         choices = [(_choice(name, choice, words), choice) for choice in MENUS[name]]
         if name in CHIPS:
-            return gr.Radio(choices, value=value, elem_classes=["gs-radio"], **options)
+            return gr.Radio(choices, value=value, **options)
         return gr.Dropdown(choices, value=value, allow_custom_value=name in OPEN_MENUS, **options)
     if kind is bool:
         return gr.Checkbox(value is True, **options)
@@ -174,6 +176,14 @@ def field(tab: str, name: str, words: Words) -> Field:
         return gr.Number(value, step=step, min_width=_NUMBER_WIDTH, **options)  # type: ignore[arg-type]
     hint = words.optional(f"field.{name}.placeholder")
     return gr.Textbox(str(value), placeholder=hint, max_lines=1, html_attributes=_NAME, **options)
+
+
+def _classes(tab: str, name: str) -> list[str]:
+    """Return the classes of a field: those by which the stylesheet hides it where the purpose does
+    not need it."""
+    purpose = purpose_of(name) if any(name in row for row in FORMS[tab].more) else ""
+    classes = ("gs-radio" if name in CHIPS else "", f"gs-of-{purpose}" if purpose else "")
+    return [*filter(None, classes)]
 
 
 def _choice(name: str, choice: str, words: Words) -> str:

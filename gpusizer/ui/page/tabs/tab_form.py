@@ -120,15 +120,16 @@ def build_form(tab: str, words: Words, between: Callable[[], None] = lambda: Non
     if form.below:
         with gr.Row(elem_id=f"{prefix(tab)}-below", elem_classes=["gs-fields"]):
             fields |= row(form.below)
-    with _fold(f"{prefix(tab)}-advanced", words("advanced")) if form.more else nullcontext():
-        for names in form.more:
+    with gr.Row(elem_classes=["gs-option-folds"]):
+        with _fold(f"{prefix(tab)}-advanced", words("advanced")) if form.more else nullcontext():
+            for names in form.more:
+                with gr.Row():
+                    fields |= row(names)
+        title = words("own.title_priced" if "usd_per_kwh" in form.machine else "own.title")
+        with _fold(f"gs-{tab}-machine", title) as machine:
+            html(piece("small_print", words("own.lead")), f"gs-{tab}-machine-lead")
             with gr.Row():
-                fields |= row(names)
-    title = words("own.title_priced" if "usd_per_kwh" in form.machine else "own.title")
-    with _fold(f"gs-{tab}-machine", title) as machine:
-        html(piece("small_print", words("own.lead")), f"gs-{tab}-machine-lead")
-        with gr.Row():
-            fields |= row(form.machine)
+                fields |= row(form.machine)
     return TabForm(tab, fields, go, machine, query_box(f"{prefix(tab)}-again"))
 
 

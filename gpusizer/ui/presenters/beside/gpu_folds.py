@@ -24,6 +24,7 @@ from gpusizer.ui.presenters.badge import badge_markdown
 from gpusizer.ui.presenters.beside.side_cells import boards_name
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.presenters.starting import loading_text
 from gpusizer.usecases.comparison import ComparedGpu, Comparison
 from gpusizer.usecases.published_runs import MEMORY, SPEEDS, PublishedRun, runs_on
 from gpusizer.usecases.quantization_job import QuantizationJob, quantization_job
@@ -164,16 +165,8 @@ def _launch(profile: ModelProfile, ranked: Ranked, workload: Workload) -> Launch
 
 
 def _loading(ranked: Ranked, words: Words) -> str:
-    """Write the minutes until weights are downloaded, and read from a disk."""
-    times, assumed = ranked.load_times, ranked.assumptions
-    return words(
-        "launch.loading",
-        size=words.amount_gb(times.stored_bytes),
-        disk=words.number(times.disk_minutes, "g"),
-        disk_speed=words.number(assumed.disk_gb_per_s, "g"),
-        download=words.number(times.download_minutes, "g"),
-        network_speed=words.number(assumed.network_gbit_per_s, "g"),
-    )
+    """Write how long weights take to download and to load."""
+    return words("launch.loading", loading=loading_text(ranked, words))
 
 
 def _reasons(ranked: Ranked) -> list[Note]:

@@ -1,0 +1,73 @@
+"""The fold of options: fields by the purpose, and no request with a field that is hidden."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+import pytest
+
+from gpusizer.ui.page.asked import FormCall, PageEvent
+from gpusizer.ui.page.forms import FORMS, PURPOSES_OF_FIELDS, SEVERAL, hidden_fields, purpose_of
+from gpusizer.ui.page.page_state import PageState
+from tests.pages import LLAMA, page_handlers
+
+FLUX = "black-forest-labs/FLUX.1-dev"
+OPTIONS = tuple(name for row in FORMS["size"].more for name in row)
+STATED = {
+    "prompt_tokens": "1000",
+    "steps": "20",
+    "width": "512",
+    "min_tok_s": "5",
+    "max_usd": "9e5",
+}
+
+
+def shown(address: str = "", query: str = "", **typed: str) -> dict[str, Any]:
+    """Return the last of what the page shows for an address or for what is typed."""
+    wishes = (PageEvent("load", address),) if address else ()
+    fields = PageState.from_query(query).form if query else {}
+    *_, last = page_handlers().ask(FormCall({**fields, **typed}, query, wishes))
+    return last
+
+
+def stated(answer: dict[str, Any]) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(str(answer["query"])).items()}
+
+
+def test_every_field_of_a_purpose_is_an_option_of_the_fold() -> None:
+    assert {name for names in PURPOSES_OF_FIELDS.values() for name in names} < set(OPTIONS)
+    assert [name for name in OPTIONS if not purpose_of(name)] == ["max_loss", "max_usd"]
+    assert set(PURPOSES_OF_FIELDS["users"]) < set(SEVERAL)
+
+
+@pytest.mark.parametrize(("model", "draws"), [(LLAMA, False), (FLUX, True)])
+def test_what_is_hidden_for_a_model_is_not_asked(model: str, draws: bool) -> None:
+    """The answer, its address and the fields are those without it."""
+    asked = {"model": model, **STATED, "gpus": "4090"}
+    hidden = hidden_fields(draws=draws) & STATED.keys()
+    answer = shown(urlencode(asked))
+    kept = {name: text for name, text in asked.items() if name not in hidden}
+    assert hidden and stated(answer).keys() == kept.keys()
+    assert {answer[name] for name in hidden} == {""}
+    plain = shown(urlencode(kept))
+    assert (answer["answer"], answer["cards"]) == (plain["answer"], plain["cards"])
+    assert ("data-draws" in str(answer["answer"])) is draws
+
+
+def test_pictures_take_the_size_and_the_steps_that_are_typed() -> None:
+    usual = shown(urlencode({"model": FLUX, "gpus": "4090"}))
+    small = shown(urlencode({"model": FLUX, "gpus": "4090", "width": "512", "height": "512"}))
+    assert "512 × 512" in small["answer"] and "512 × 512" not in usual["answer"]
+    text = shown(query=str(small["query"]), model=LLAMA)
+    assert "width" not in stated(text) and text["width"] == ""
+
+
+def test_for_one_user_no_field_of_a_load_stays() -> None:
+    load = {"concurrency": "8", "prompt_tokens": "900", "ttft_ms": "300", "peak_to_mean": "3"}
+    query = urlencode({"model": LLAMA, **load, "gpus": "4090"})
+    call = FormCall(PageState.from_query(query).form, query, (PageEvent("alone", ""),))
+    emptied, *_, answer = page_handlers().ask(call)
+    assert set(emptied) == set(SEVERAL)
+    assert emptied == FORMS["size"].values({}, SEVERAL)
+    assert stated(answer) == {"model": LLAMA, "gpus": "4090"}
