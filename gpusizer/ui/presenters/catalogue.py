@@ -18,7 +18,7 @@ from gpusizer.ui.presenters.prices import price_cell
 
 
 def catalogue_html(count: int, words: Words, notes: Sequence[Note] = ()) -> Markup:
-    """What stands above the grid: how many GPUs there are, and why none of them is shown."""
+    """Write the part above the grid: the number of GPUs, and why it has no rows."""
     said = " ".join(map(words.note, notes))
     return render("catalogue.html", words, count=count, said=said)
 

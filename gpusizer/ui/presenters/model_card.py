@@ -1,4 +1,4 @@
-"""What the author says, beside the numbers here: a section, folded where there is nothing."""
+"""The author's statements beside the numbers here: a section, folded where it is empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What boards say of models for a purpose: three picks, a cell of the table, and whose scores."""
+"""Scores of models for a purpose: three picks, a cell of the table, and the boards behind them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _pick(row: RunsOn, why: Note, hrefs: Mapping[str, str], words: Words) -> _Pi
 
 
 def boards_of(answer: ModelsFor, words: Words) -> list[tuple[str, str | None]]:
-    """Return whose scores the list shows, of which day and on which terms, with the addresses."""
+    """Return a line on each board, its day and terms, with its address."""
     notes = [note for note in answer.notes if note.code.startswith(ABOUT_BOARDS)]
     found = (answer.boards.board(str(note.fields.get("board"))) for note in notes)
     return [

@@ -21,7 +21,7 @@ from gpusizer.ui.presenters.pieces.words import Words
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """What a template shows of a precision; `kinds` are hardware, boards and what is known."""
+    """The tile of a precision; `kinds` are hardware, boards and what is known."""
 
     estimate: MemoryEstimate
     bits: str

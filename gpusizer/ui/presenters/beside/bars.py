@@ -41,7 +41,7 @@ _WELL_KNOWN = frozenset(
     }
 )
 """Quantizations that people know by name; the table below the bars has all."""
-_NEAREST = 1.6  # the scale extends to a card of at most so many times the largest bar
+_NEAREST = 1.6  # the scale extends to a card of at most this multiple of the largest bar
 _CLOSEST_TICKS = 0.07  # share of the scale; closer labels would touch on a phone
 
 

@@ -1,6 +1,5 @@
-"""What stands below GPUs side by side, a fold for each: what would make the model fit, the command
-that starts it, what making its quantization takes, and what it can be checked by: runs that others
-published, a command that measures it; and the Markdown of its badge."""
+"""Folds below GPUs side by side, one for each: changes that make the model fit, the command that
+starts it, the making of its quantization, published runs, a benchmark, its badge."""
 
 from __future__ import annotations
 
@@ -47,11 +46,11 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Fold:
-    """What the fold of one GPU shows; empty or None where it has no such part.
+    """The fold of one GPU; a part that it lacks is empty or None.
 
     Attributes:
         suggestions: what would make the model fit, least costly first, and what each leaves free.
-        launch: the command, or notes on why there is none.
+        launch: the command, or notes on why it has no text.
         making: what making the quantization takes.
         expected: what the benchmark prints.
         badge: Markdown.
@@ -120,7 +119,7 @@ def _published(profile: ModelProfile, ranked: Ranked, words: Words) -> list[_Run
 
 
 def _web(run: PublishedRun) -> str:
-    """Return the address of a run's source, "" where it is none of the web."""
+    """Return the address of a run's source, "" for one outside of the web."""
     return run.source_url if urlsplit(run.source_url).scheme == "https" else ""
 
 
@@ -155,7 +154,7 @@ def _expected(expectation: Expectation, words: Words) -> str:
 
 
 def _launch(profile: ModelProfile, ranked: Ranked, workload: Workload) -> LaunchCommand | None:
-    """Return the command or why there is none; None where the model does not run."""
+    """Return the command, or one without text but with notes; None if the model does not fit."""
     if ranked.fit.verdict is Verdict.DOES_NOT_FIT:
         return None
     try:

@@ -18,7 +18,7 @@ def heading(title: str, lead: str) -> Markup:
 def numbers_table(
     title: str, columns: Mapping[str, Iterable[str]], words: Words, texts: int = 1
 ) -> Markup:
-    """Write the numbers of a plot as a folded table: its cells by their headings, of which the
-    first `texts` are of texts."""
+    """Write the numbers of a plot as a folded table: its cells by their headings; the first
+    `texts` columns are of texts."""
     rows = zip(*columns.values(), strict=True)
     return render("numbers.html", words, title=title, columns=columns, rows=rows, texts=texts)

@@ -1,4 +1,4 @@
-"""What a quantization loses, in a reader's words: a word, a band in percent, a sentence."""
+"""The loss of a quantization in a reader's words: a word, a band in percent, a sentence."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def loss_sentence(quality: Quality, words: Words) -> str:
 
 
 def loss_cell(quality: Quality, words: Words) -> Markup:
-    """Write the word with its band below it; the sentence is told when it is pointed at."""
+    """Write the word with its band below it; the sentence appears when it is pointed at."""
     return piece("loss_cell", words, quality, _band(quality, words), loss_sentence(quality, words))
 
 

@@ -15,11 +15,11 @@ Best = Callable[[Iterable[float]], float]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a column shows in a row.
+    """A cell of a column in a row.
 
     Attributes:
         shown: the value as text or markup.
-        band: small print that always stands below it.
+        band: small print that is always below it.
         terms: sources and conditions, which a reader unfolds, a line for each.
         value: by which the best of a row is found; None where it does not compare.
     """
