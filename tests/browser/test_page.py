@@ -166,7 +166,7 @@ def test_every_page_fits_its_window(
     wait_for_answer(page, LLAMA)
     words = Words(language)
     expect(page).to_have_title(words("document_title"))
-    one_user = words.note(Note("answer_planned_one", {"context": 8192}))
+    one_user = words.note(Note("answer_planned_one", context=8192))
     expect(page.locator("#gs-answer")).to_contain_text(one_user)
     for part in ("#gs-memory", "#gs-cards"):
         expect(page.locator(part)).to_contain_text(words("at_once.one"))
