@@ -41,7 +41,7 @@ def test_a_row_that_one_column_lacks_is_a_dash_and_the_best_is_bold() -> None:
     assert shown["first_token"] == [plain.format(text) for text in (DASH, "2 s", DASH)]
     assert shown["rent"][:2] == [bold.format("1 USD"), plain.format(DASH)]
     assert shown["rent"][2] == (
-        '<span>2 USD</span><small>dear</small><small class="gs-term">of May</small>'
+        '<span>2 USD</span><small>dear</small><small class="gs-price-term">of May</small>'
     )
 
 
