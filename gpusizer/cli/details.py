@@ -20,7 +20,7 @@ _NOTE = {"code", "message", "fields"}
 _CAVEATS = frozenset({"notes", "reasons", "caveats"})
 """Lists of sentences that need no title."""
 _BYTES = "_bytes"
-_SCRIPTS = frozenset({"command", "compose", "kubernetes"})
+_SCRIPTS = frozenset({"command", "compose", "kubernetes", "llama_swap"})
 """Texts of several lines, all of them ours."""
 _MOST_LINES = 20
 """Lines that are shown of such a text; JSON has all."""

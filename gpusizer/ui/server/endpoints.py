@@ -79,7 +79,16 @@ MODELS_FOR_GPU = Endpoint(
     needed=("gpu",),
     example=f'{{"engine": "{LLAMA_CPP.slug}"}}',
 )
-PUBLIC = (SIZE_MODEL, TRAIN_MODEL, LIST_GPUS, COMPARE_GPUS, MODELS_FOR_GPU)
+DESK = Endpoint(
+    name="place_models",
+    command="desk",
+    summary="Several models on one machine: who lives on which GPU, what each server is told, what"
+    " waits, the smallest change that lets all stay loaded, Compose and llama-swap files.",
+    parameters=("models", "gpu"),
+    needed=("models",),
+    example='{"ram_gb": 64, "max_usd": 3000}',
+)
+PUBLIC = (SIZE_MODEL, TRAIN_MODEL, LIST_GPUS, COMPARE_GPUS, MODELS_FOR_GPU, DESK)
 """All endpoints, in the order of the documentation."""
 
 

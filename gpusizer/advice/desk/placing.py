@@ -1,0 +1,263 @@
+"""Placing: which models stay loaded, in which option and on which devices, by branch and bound.
+
+The least cost (`rooms.py`) decides, then what is left of the fullest device. The result is the best
+over all options, unless the search is cut short (`is_proven`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, combinations
+
+from gpusizer.advice.desk.bounds import Relaxed
+from gpusizer.advice.desk.rooms import (
+    NEVER_LOADED,
+    WHOLE,
+    DeskWish,
+    PlaceOption,
+    Room,
+    RoomLeft,
+    Seat,
+)
+
+MOST_STEPS = 20_000
+"""Placements that are looked at before the search is cut short."""
+_MOST_CHECKS = 4_000  # of those, for the question whether all can stay at all
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """The seats of all models, None for one that nothing loads; what is left beside those that
+    stay, and whether no other placing is better."""
+
+    seats: tuple[Seat | None, ...]
+    state: RoomLeft
+    cost: int
+    spare: int
+    is_proven: bool = True
+
+    @property
+    def all_stay(self) -> bool:
+        """Whether every model stays loaded."""
+        return all(seat is not None and seat.stays for seat in self.seats)
+
+
+def place(
+    rooms: Sequence[Room],
+    ram_bytes: int | None,
+    wishes: Sequence[DeskWish],
+    most_steps: int = MOST_STEPS,
+) -> Placing:
+    """Place models on devices and in `ram_bytes` of system memory (None: unknown, never short)."""
+    search = _Search(tuple(rooms), tuple(wishes), most_steps)
+    left = tuple(room.free_bytes for room in rooms)
+    start = RoomLeft(left, ram_bytes, (0,) * len(rooms), (WHOLE,) * len(rooms))
+    # Which models wait decides before anything else: sets of them in the order of their cost.
+    numbers = range(len(wishes))
+    sets = [some for count in range(len(wishes) + 1) for some in combinations(numbers, count)]
+    for waiting in sorted(sets, key=search.waiting_cost):
+        cost = search.waiting_cost(waiting)
+        if search.best is not None and cost >= search.best.cost:
+            break
+        search.try_without(waiting, start, cost)
+    best = search.best
+    assert best is not None  # that nothing stays is a placing, too
+    return replace(best, is_proven=search.steps < most_steps)
+
+
+def can_all_stay(rooms: Sequence[Room], ram_bytes: int | None, wishes: Sequence[DeskWish]) -> bool:
+    """Whether there is a placing in which every model stays loaded."""
+    search = _Search(tuple(rooms), tuple(wishes), _MOST_CHECKS)
+    left = tuple(room.free_bytes for room in rooms)
+    start = RoomLeft(left, ram_bytes, (0,) * len(rooms), (WHOLE,) * len(rooms))
+    return search.is_possible(range(len(wishes)), start)
+
+
+@dataclass
+class _Search:
+    rooms: tuple[Room, ...]
+    wishes: tuple[DeskWish, ...]
+    most_steps: int
+    best: Placing | None = None
+    steps: int = 0
+
+    def waiting_cost(self, waiting: Iterable[int]) -> int:
+        return sum(self.wishes[number].waiting_cost for number in waiting)
+
+    def try_without(self, waiting: Sequence[int], start: RoomLeft, cost: int) -> None:
+        staying = [number for number in range(len(self.wishes)) if number not in waiting]
+        if not self.is_possible(staying, start):
+            return
+        staying.sort(key=lambda number: -self._least_bytes[number])
+        options = [self._by_cost[number] for number in staying]
+        relaxed = [Relaxed.of(options[depth:]) for depth in range(len(options))]
+        task = _Task(tuple(staying), tuple(waiting), options, relaxed)
+        self._walk(task, 0, start, cost, [])
+
+    def is_possible(self, staying: Iterable[int], start: RoomLeft) -> bool:
+        """Whether all of these may stay together, in their smallest options."""
+        small = sorted((self._small[number] for number in staying), key=_largest_first)
+        if any(not options for options in small):
+            return False
+        least = [min(option.total_bytes for option in options) for options in small]
+        needed = [*accumulate(reversed(least), initial=0)][::-1]
+
+        def fits(depth: int, state: RoomLeft) -> bool:
+            self.steps += 1
+            if depth == len(small):
+                return True
+            if needed[depth] > sum(state.left_bytes) or self.steps > self.most_steps:
+                return False
+            if any(not any(map(state.has_room, options)) for options in small[depth:]):
+                return False
+            return any(
+                fits(depth + 1, after)
+                for option in small[depth]
+                for _, after in self._groups(option, state)
+            )
+
+        return fits(0, start)
+
+    @cached_property
+    def _by_cost(self) -> list[list[PlaceOption]]:
+        return [sorted(wish.options, key=lambda option: option.cost) for wish in self.wishes]
+
+    @cached_property
+    def _least_bytes(self) -> list[int]:
+        return [min((o.total_bytes for o in wish.options), default=0) for wish in self.wishes]
+
+    @cached_property
+    def _small(self) -> list[list[PlaceOption]]:
+        # Options that take less than any other of the same devices.
+        return [
+            [
+                option
+                for place, option in enumerate(options)
+                if not any(
+                    _takes_less(other, option, is_before=number < place)
+                    for number, other in enumerate(options)
+                    if other is not option
+                )
+            ]
+            for options in self._by_cost
+        ]
+
+    def _walk(self, task: _Task, depth: int, state: RoomLeft, cost: int, path: list[Seat]) -> None:
+        self.steps += 1
+        if self.steps > self.most_steps and self.best is not None:
+            return
+        if depth == len(task.staying):
+            self._consider(task, state, cost, path)
+            return
+        if self._is_beaten(task, depth, state, cost):
+            return
+        for option in task.options[depth]:
+            for group, after in self._groups(option, state):
+                path.append(Seat(option, group, stays=True))
+                self._walk(task, depth + 1, after, cost + option.cost, path)
+                path.pop()
+
+    def _groups(
+        self, option: PlaceOption, state: RoomLeft
+    ) -> Iterator[tuple[tuple[int, ...], RoomLeft]]:
+        # Of devices that are alike and have as much left, one is tried for all; those with the
+        # most left come first.
+        groups = self._of_alike(option, state) if option.alike else option.groups
+        seen: set[tuple[object, ...]] = set()
+        for group in groups:
+            alike = tuple(self._kind_of(state, device) for device in group)
+            if alike in seen:
+                continue
+            seen.add(alike)
+            after = state.taken(option, group)
+            if after is not None:
+                yield group, after
+
+    def _of_alike(self, option: PlaceOption, state: RoomLeft) -> Iterator[tuple[int, ...]]:
+        classes: dict[tuple[int, ...], list[int]] = {}
+        for device in state.with_room(option):
+            classes.setdefault(self._kind_of(state, device), []).append(device)
+        by_left = sorted(classes.values(), key=lambda same: -state.left_bytes[same[0]])
+
+        def chosen(place: int, missing: int) -> Iterator[tuple[int, ...]]:
+            if not missing:
+                yield ()
+            elif place < len(by_left):
+                same = by_left[place]
+                for count in range(min(missing, len(same)), -1, -1):
+                    for more in chosen(place + 1, missing - count):
+                        yield (*same[:count], *more)
+
+        return (tuple(sorted(group)) for group in chosen(0, len(option.takings)))
+
+    def _kind_of(self, state: RoomLeft, device: int) -> tuple[int, ...]:
+        left, share, most = state.left_bytes, state.shares, state.most_shares
+        return self.rooms[device].kind, left[device], share[device], most[device]
+
+    def _is_beaten(self, task: _Task, depth: int, state: RoomLeft, cost: int) -> bool:
+        alone = 0
+        for options in task.options[depth:]:
+            least = next((option.cost for option in options if state.has_room(option)), None)
+            if least is None:
+                return True
+            alone += least
+        if self.best is None:
+            return False
+        together = task.relaxed[depth].least_cost(sum(state.left_bytes))
+        bound = cost + max(alone, together)
+        if bound != self.best.cost:
+            return bound > self.best.cost
+        return self._spare(state) <= self.best.spare
+
+    def _consider(self, task: _Task, state: RoomLeft, cost: int, path: Sequence[Seat]) -> None:
+        seats: dict[int, Seat | None] = dict(zip(task.staying, path, strict=True))
+        for number in task.waiting:
+            seat = seats[number] = self._loaded_alone(self._by_cost[number], state)
+            cost += seat.option.cost if seat else NEVER_LOADED
+        spare = self._spare(state)
+        if self.best is None or (cost, -spare) < (self.best.cost, -self.best.spare):
+            ordered = tuple(seats[number] for number in range(len(self.wishes)))
+            self.best = Placing(ordered, state, cost, spare)
+
+    def _loaded_alone(self, options: Sequence[PlaceOption], state: RoomLeft) -> Seat | None:
+        for option in options:
+            for group, _ in self._groups(option, state):
+                return Seat(option, group, stays=False)
+        return None
+
+    def _spare(self, state: RoomLeft) -> int:
+        # Hundredths that are left of the fullest device in use.
+        used = (
+            WHOLE * left // room.free_bytes
+            for room, left in zip(self.rooms, state.left_bytes, strict=True)
+            if left < room.free_bytes
+        )
+        return min(used, default=WHOLE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Models that stay, in the order in which they are placed, and those that wait; options of the
+    former, the cheapest first, and the bound from each on."""
+
+    staying: tuple[int, ...]
+    waiting: tuple[int, ...]
+    options: list[list[PlaceOption]]
+    relaxed: list[Relaxed]
+
+
+def _largest_first(options: Sequence[PlaceOption]) -> int:
+    return -min((option.total_bytes for option in options), default=0)
+
+
+def _takes_less(other: PlaceOption, option: PlaceOption, *, is_before: bool) -> bool:
+    # Of options that take the same, the first is kept.
+    if other.groups != option.groups or other.ram_bytes > option.ram_bytes:
+        return False
+    pairs = [*zip(other.takings, option.takings, strict=True)]
+    if any(o.held_bytes > t.held_bytes or o.share > t.share for o, t in pairs):
+        return False
+    is_same = other.takings == option.takings and other.ram_bytes == option.ram_bytes
+    return is_before or not is_same
