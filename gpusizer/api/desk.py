@@ -61,12 +61,12 @@ class DeskModelInfo(DerivedModel):
     ram_bytes: int = Field(description="of system memory, at the high end")
     start: int | None = Field(description="place in the order of starting, from 1")
     memory_utilization: float | None = Field(
-        description="share of each of its cards that its engine is told; null under one that takes"
-        " what it needs"
+        description="share of each of its cards that its engine receives as an option; null under"
+        " one that takes what it needs"
     )
     kv_cache_bytes: int | None = Field(
         description="what that share leaves the KV cache of each card, which newer releases of vLLM"
-        " are told instead of measuring it"
+        " receive instead of measuring it"
     )
     gpu_layers: int | None = Field(description="on devices, where layers are dealt out")
     longest_context: int | None = Field(

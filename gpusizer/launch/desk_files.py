@@ -17,7 +17,7 @@ from gpusizer.advice.conclusion.clauses import short_name
 from gpusizer.advice.desk.seating import DeskServer
 from gpusizer.core.errors import InvalidModelId, InvalidRequest
 from gpusizer.core.messages import Note
-from gpusizer.fit.machine import Machine
+from gpusizer.fit.machine import CPU, Machine
 from gpusizer.launch.containers import ACCESS, CONTAINERS, HUB_CACHE, Container, GpuAccess
 from gpusizer.launch.deployment import name_of, yaml_text
 from gpusizer.launch.start import PUBLISHER, start_of
@@ -135,11 +135,12 @@ def _compose(machine: Machine, services: Sequence[_Service]) -> str:
     before = ""
     for number, service in enumerate(services):
         container = CONTAINERS[service.engine]
-        access = ACCESS.get(machine.backend)
+        backend = service.server.config.machine.backend
+        access = ACCESS.get(backend)
         version = service.server.study.workload.engine_version
         engine = service.server.config.estimate.engine
-        image = container.image(machine.backend, version or engine.version)
-        if image is None or access is None:
+        image = container.image(backend, version or engine.version)
+        if image is None or (access is None and backend != CPU):
             continue
         written[service.name] = _compose_service(service, container, access, image, number, before)
         if service.server.stays:
@@ -152,7 +153,7 @@ def _compose(machine: Machine, services: Sequence[_Service]) -> str:
 def _compose_service(
     service: _Service,
     container: Container,
-    access: GpuAccess,
+    access: GpuAccess | None,
     image: str,
     number: int,
     before: str,
@@ -181,11 +182,11 @@ def _compose_service(
             "retries": 12,
             "start_period": f"{_DOWNLOAD_SECONDS}s",
         },
-        **access.service,
+        **(access.service if access else {}),
     }
     if before:
         body["depends_on"] = {before: {"condition": "service_healthy"}}
-    if access.variable:
+    if access and access.variable:
         environment[access.variable] = ",".join(ids)
     elif ids:
         devices = [{"driver": "nvidia", "device_ids": ids, "capabilities": ["gpu"]}]
@@ -225,11 +226,14 @@ def _swapped(machine: Machine, service: _Service) -> dict[str, object]:
     program = service.words[: len(container.program)]
     options = service.words[len(container.program) :]
     model: dict[str, object] = {"cmd": f"{shlex.join((*program, *options))} {' '.join(port)}"}
-    access = ACCESS.get(machine.backend)
-    variable = (access.variable if access else "") or _STACK_VARIABLES.get(machine.backend, "")
+    # Without a device of its own it sees none of the machine's.
+    part = service.server.config.machine.backend
+    backend = machine.backend if part == CPU else part
+    access = ACCESS.get(backend)
+    variable = (access.variable if access else "") or _STACK_VARIABLES.get(backend, "")
     if variable:
         ids = ",".join(map(str, service.server.devices))
-        by_bus = ["CUDA_DEVICE_ORDER=PCI_BUS_ID"] if machine.backend in _STACK_VARIABLES else []
+        by_bus = ["CUDA_DEVICE_ORDER=PCI_BUS_ID"] if backend in _STACK_VARIABLES else []
         model["env"] = [*by_bus, f"{variable}={ids}"]
     return model
 

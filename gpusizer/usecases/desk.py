@@ -130,7 +130,7 @@ def desk(sizer: Sizer, request: DeskRequest) -> Desk:
     notes = [
         *request.about_machine,
         *(() if request.gpu else unnamed_notes(request.own_memory)),
-        *machine.notes,
+        *_about_machine(machine, placing),
         *_about_models(models),
         *untried,
         *files.notes,
@@ -250,6 +250,12 @@ def _for_sale(sizer: Sizer, request: DeskRequest) -> Iterator[tuple[Gpu, int]]:
     ]
     for _, boards, _, gpu in sorted(offers, key=lambda offer: offer[:3]):
         yield gpu, boards
+
+
+def _about_machine(machine: Machine, placing: Placing) -> Iterator[Note]:
+    yield from (note for note in machine.notes if note.code != "rig_ram_unknown")
+    if machine.ram_bytes is None and not placing.all_stay:
+        yield Note("desk_ram_unknown")
 
 
 def _about_models(models: Sequence[DeskModel]) -> Iterator[Note]:

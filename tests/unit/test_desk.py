@@ -221,7 +221,9 @@ def test_without_a_machine_the_cheapest_that_keeps_all_is_named() -> None:
 
 def test_system_memory_alone_is_a_machine_too() -> None:
     found = placed(TINY, BGE, gpu="64 GB RAM")
-    assert found.placing.all_stay and found.files.compose == ""
+    assert found.placing.all_stay
+    for service in compose_of(found).values():
+        assert service["image"].endswith(":server") and "deploy" not in service
     assert all("-ngl 0" in command for command in found.files.commands)
     assert all(model.server and model.server.devices == () for model in found.models)
 

@@ -255,5 +255,5 @@ def _taking(estimate: MemoryEstimate, gpu: Gpu) -> Taking:
 
 
 def _most_share(estimate: MemoryEstimate) -> int:
-    is_told = estimate.free_rule.kind != "share_of_free" and estimate.utilization < 1
-    return int(estimate.utilization * _STEPS + 1e-9) if is_told else _STEPS
+    has_option = estimate.free_rule.kind != "share_of_free" and estimate.utilization < 1
+    return int(estimate.utilization * _STEPS + 1e-9) if has_option else _STEPS

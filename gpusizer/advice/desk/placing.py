@@ -21,9 +21,11 @@ from gpusizer.advice.desk.rooms import (
     RoomLeft,
     Seat,
 )
+from gpusizer.core.cpu_limiter import CPU_LIMITER
 
 MOST_STEPS = 20_000
 """Placements that are looked at before the search is cut short."""
+_STEPS_OF_A_TURN = 256  # before others' shorter work is let through
 _MOST_CHECKS = 4_000  # of those, for the question whether all can stay at all
 
 
@@ -146,6 +148,8 @@ class _Search:
 
     def _walk(self, task: _Task, depth: int, state: RoomLeft, cost: int, path: list[Seat]) -> None:
         self.steps += 1
+        if not self.steps % _STEPS_OF_A_TURN:
+            CPU_LIMITER.give_way()
         if self.steps > self.most_steps and self.best is not None:
             return
         if depth == len(task.staying):

@@ -36,7 +36,7 @@ class Taking:
 
     Attributes:
         held_bytes: at the high end.
-        share: hundredths of the device that its engine is told to use, 0 for one that is told none.
+        share: hundredths of the device that its engine receives as an option, 0 without one.
     """
 
     held_bytes: int
@@ -53,7 +53,7 @@ class PlaceOption:
             other amounts of each, or of several kinds.
         takings: what it takes of each device of a group.
         ram_bytes: what it takes of system memory.
-        most_share: hundredths that engines on one device may be told to use together.
+        most_share: hundredths that engines on one device may receive together.
         in_part: a part of it is in system memory.
         loss: how much more is lost than in the option that its model prefers.
         place: its place among the options of its model.

@@ -1,7 +1,7 @@
-"""Seating: servers in the order in which they start, each with what it is told on its devices.
+"""Seating: servers in the order in which they start, each with its options on its devices.
 
-An engine that budgets with a share of the card is told the least that surely holds its model beside
-those that started before it. vLLM refuses a share of which less is free (since 0.9.1), counts what
+An engine that budgets with a share of the card receives the least that surely holds its model
+beside those that started before it. vLLM refuses a share of which less is free (since 0.9.1), counts what
 others hold as its own before that, and counts what others load while it starts as its own, too
 (its issues 14376 and 55827): servers on one card start one after the other.
 """
@@ -28,12 +28,12 @@ class DeskServer:
     """A model where it is loaded.
 
     Attributes:
-        study: the model and its workload, with the share that its engine is told.
+        study: the model and its workload, with the share that its engine receives.
         way: how it runs there, beside what started before it.
         devices: numbers of its devices in the machine; none where system memory holds all of it.
         stays: it is never unloaded for another.
         start: its place in the order of starting, from 1; None for one that waits.
-        share: share of each of its cards that its engine is told, None for one that is told none.
+        share: share of each of its cards that its engine receives, None under one without.
         cache_bytes: what that share surely leaves its KV cache on each card, None without one.
         longest_context: tokens of one user if it also got all that nothing takes; None unknown.
     """
@@ -100,7 +100,7 @@ def _server(
     if config.arranged is None and config.in_turns is None and config.machine.gpus:
         final = judged(study, beside, study.reestimate(config.estimate))
     elif config.arranged is not None and len(seat.group) > 1:
-        # llama.cpp deals layers out by what is free: its split is told.
+        # llama.cpp deals layers out by what is free: its split becomes an option.
         final = replace(config, arranged=replace(config.arranged, default=False))
     else:
         final = config
