@@ -105,15 +105,35 @@ def test_every_server_surely_fits_beside_those_that_started_before(
     assert tuple(left) == found.placing.state.left_bytes
 
 
+TINYLLAMA, LARGE = "TinyLlama/TinyLlama-1.1B-Chat-v1.0", "Qwen/Qwen2.5-72B-Instruct"
+
+
+def shares_of(found: Desk) -> list[float]:
+    """Shares of the servers in starting order."""
+    servers = [model.server for model in found.models if model.server]
+    servers.sort(key=lambda server: server.start or 0)
+    return [server.share for server in servers if server.share is not None]
+
+
 def test_a_second_vllm_before_0_9_counts_what_the_first_holds() -> None:
-    """20 and then 30 % started, 20 and then 20 did not (vllm issue 14376)."""
-    lines = [f"{TINY} engine=vllm engine_version={version} context=1024" for version in ("0.8.5",)]
-    old = placed(*lines * 2, gpu="L40S")
-    new = placed(*[f"{TINY} engine=vllm context=1024"] * 2, gpu="L40S")
-    shares = [[model.server.share for model in it.models if model.server] for it in (old, new)]
-    assert shares[0][1] > shares[0][0] and shares[1][0] == shares[1][1]
-    assert "--kv-cache-memory-bytes" in new.files.commands[0]
-    assert "--kv-cache-memory-bytes" not in old.files.commands[0]
+    """On an L40S 20 and then 30 % started, 20 and then 20 did not (vllm issue 14376)."""
+    line = f"{TINYLLAMA} engine=vllm context=1024"
+    old = placed(*[f"{line} engine_version=0.7.3"] * 2, gpu="L40S")
+    new = placed(*[line] * 2, gpu="L40S")
+    (first, second), later = shares_of(old), shares_of(new)
+    assert first <= 0.2 and first < second <= 0.3
+    assert later[0] == later[1] <= 0.2
+    assert all("--kv-cache-memory-bytes" in command for command in new.files.commands)
+    assert not any("--kv-cache-memory-bytes" in command for command in old.files.commands)
+
+
+def test_a_second_model_of_an_a100_needs_the_share_of_both() -> None:
+    """75 and then 20 % of 80 GB: the second found no memory for its cache (vllm issue 10533)."""
+    options = "engine=vllm engine_version=0.6.4 context=16384 quant=gptq-int4-g128"
+    models = (f"{LARGE} {options}", f"Qwen/Qwen2.5-14B-Instruct {options}")
+    found = placed(*models, gpu="A100 80GB")
+    first, second = shares_of(found)
+    assert found.placing.all_stay and first <= 0.75 and second > 0.75
 
 
 def test_vllm_is_told_a_cache_that_holds_what_was_asked_for() -> None:

@@ -6,13 +6,14 @@ over all options, unless the search is cut short (`is_proven`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, combinations
+from itertools import accumulate, product
 
 from gpusizer.advice.desk.bounds import Relaxed
 from gpusizer.advice.desk.rooms import (
+    IN_PART,
     NEVER_LOADED,
     WHOLE,
     DeskWish,
@@ -26,6 +27,7 @@ from gpusizer.core.cpu_limiter import CPU_LIMITER
 MOST_STEPS = 20_000
 """Placements that are looked at before the search is cut short."""
 _STEPS_OF_A_TURN = 256  # before others' shorter work is let through
+_STAYS, _IN_PART, _WAITS = range(3)
 _MOST_CHECKS = 4_000  # of those, for the question whether all can stay at all
 
 
@@ -53,17 +55,12 @@ def place(
     most_steps: int = MOST_STEPS,
 ) -> Placing:
     """Place models on devices and in `ram_bytes` of system memory (None: unknown, never short)."""
-    search = _Search(tuple(rooms), tuple(wishes), most_steps)
-    left = tuple(room.free_bytes for room in rooms)
-    start = RoomLeft(left, ram_bytes, (0,) * len(rooms), (WHOLE,) * len(rooms))
-    # Which models wait decides before anything else: sets of them in the order of their cost.
-    numbers = range(len(wishes))
-    sets = [some for count in range(len(wishes) + 1) for some in combinations(numbers, count)]
-    for waiting in sorted(sets, key=search.waiting_cost):
-        cost = search.waiting_cost(waiting)
-        if search.best is not None and cost >= search.best.cost:
+    search, start = _Search(tuple(rooms), tuple(wishes), most_steps), _empty(rooms, ram_bytes)
+    # Who waits, and who has a part in system memory, decides before anything else.
+    for least, modes in sorted(search.modes()):
+        if search.best is not None and least > search.best.cost:
             break
-        search.try_without(waiting, start, cost)
+        search.try_modes(modes, start)
     best = search.best
     assert best is not None  # that nothing stays is a placing, too
     return replace(best, is_proven=search.steps < most_steps)
@@ -72,9 +69,13 @@ def place(
 def can_all_stay(rooms: Sequence[Room], ram_bytes: int | None, wishes: Sequence[DeskWish]) -> bool:
     """Whether there is a placing in which every model stays loaded."""
     search = _Search(tuple(rooms), tuple(wishes), _MOST_CHECKS)
-    left = tuple(room.free_bytes for room in rooms)
-    start = RoomLeft(left, ram_bytes, (0,) * len(rooms), (WHOLE,) * len(rooms))
-    return search.is_possible(range(len(wishes)), start)
+    small = [_smallest(wish.options) for wish in wishes]
+    return search.is_possible(small, _empty(rooms, ram_bytes))
+
+
+def _empty(rooms: Sequence[Room], ram_bytes: int | None) -> RoomLeft:
+    left, none = tuple(room.free_bytes for room in rooms), (0,) * len(rooms)
+    return RoomLeft(left, ram_bytes, none, (WHOLE,) * len(rooms))
 
 
 @dataclass
@@ -85,26 +86,39 @@ class _Search:
     best: Placing | None = None
     steps: int = 0
 
-    def waiting_cost(self, waiting: Iterable[int]) -> int:
-        return sum(self.wishes[number].waiting_cost for number in waiting)
+    def modes(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Yield every way to let models stay whole, in part, or wait, with the least cost."""
+        able = [
+            [mode for mode in (_STAYS, _IN_PART) if options[mode]] + [_WAITS]
+            for options in self._by_mode
+        ]
+        costs = [(0, IN_PART, wish.waiting_cost) for wish in self.wishes]
+        for modes in product(*able):
+            yield sum(own[mode] for own, mode in zip(costs, modes, strict=True)), modes
 
-    def try_without(self, waiting: Sequence[int], start: RoomLeft, cost: int) -> None:
-        staying = [number for number in range(len(self.wishes)) if number not in waiting]
-        if not self.is_possible(staying, start):
+    def try_modes(self, modes: Sequence[int], start: RoomLeft) -> None:
+        """Look for the best placing of models in these modes."""
+        waiting = tuple(number for number, mode in enumerate(modes) if mode == _WAITS)
+        staying = [number for number, mode in enumerate(modes) if mode != _WAITS]
+        small = [self._small[number][modes[number]] for number in staying]
+        if not self.is_possible(small, start):
             return
-        staying.sort(key=lambda number: -self._least_bytes[number])
-        options = [self._by_cost[number] for number in staying]
-        relaxed = [Relaxed.of(options[depth:]) for depth in range(len(options))]
-        task = _Task(tuple(staying), tuple(waiting), options, relaxed)
-        self._walk(task, 0, start, cost, [])
+        options = {number: self._by_mode[number][modes[number]] for number in staying}
+        staying.sort(key=lambda number: -_least_bytes(options[number]))
+        ordered = [options[number] for number in staying]
+        relaxed = [Relaxed.of(ordered[depth:]) for depth in range(len(ordered))]
+        cost = sum(self.wishes[number].waiting_cost for number in waiting)
+        self._walk(_Task(tuple(staying), waiting, ordered, relaxed), 0, start, cost, [])
 
-    def is_possible(self, staying: Iterable[int], start: RoomLeft) -> bool:
-        """Whether all of these may stay together, in their smallest options."""
-        small = sorted((self._small[number] for number in staying), key=_largest_first)
-        if any(not options for options in small):
+    def is_possible(self, models: Sequence[Sequence[PlaceOption]], start: RoomLeft) -> bool:
+        """Whether models may stay together, each in one of these options."""
+        if any(not options for options in models):
             return False
-        least = [min(option.total_bytes for option in options) for options in small]
-        needed = [*accumulate(reversed(least), initial=0)][::-1]
+        in_ram = sum(min(option.ram_bytes for option in options) for options in models)
+        if start.ram_bytes is not None and in_ram > start.ram_bytes:
+            return False
+        small = sorted(models, key=lambda options: -_least_bytes(options))
+        needed = [*accumulate(map(_least_bytes, reversed(small)), initial=0)][::-1]
 
         def fits(depth: int, state: RoomLeft) -> bool:
             self.steps += 1
@@ -127,24 +141,15 @@ class _Search:
         return [sorted(wish.options, key=lambda option: option.cost) for wish in self.wishes]
 
     @cached_property
-    def _least_bytes(self) -> list[int]:
-        return [min((o.total_bytes for o in wish.options), default=0) for wish in self.wishes]
-
-    @cached_property
-    def _small(self) -> list[list[PlaceOption]]:
-        # Options that take less than any other of the same devices.
+    def _by_mode(self) -> list[tuple[list[PlaceOption], list[PlaceOption]]]:
         return [
-            [
-                option
-                for place, option in enumerate(options)
-                if not any(
-                    _takes_less(other, option, is_before=number < place)
-                    for number, other in enumerate(options)
-                    if other is not option
-                )
-            ]
+            ([it for it in options if not it.in_part], [it for it in options if it.in_part])
             for options in self._by_cost
         ]
+
+    @cached_property
+    def _small(self) -> list[tuple[list[PlaceOption], list[PlaceOption]]]:
+        return [(_smallest(whole), _smallest(part)) for whole, part in self._by_mode]
 
     def _walk(self, task: _Task, depth: int, state: RoomLeft, cost: int, path: list[Seat]) -> None:
         self.steps += 1
@@ -210,10 +215,15 @@ class _Search:
         if self.best is None:
             return False
         together = task.relaxed[depth].least_cost(sum(state.left_bytes))
-        bound = cost + max(alone, together)
+        waiting = sum(self._alone_cost(number, state) for number in task.waiting)
+        bound = cost + max(alone, together) + waiting
         if bound != self.best.cost:
             return bound > self.best.cost
         return self._spare(state) <= self.best.spare
+
+    def _alone_cost(self, number: int, state: RoomLeft) -> int:
+        options = self._by_cost[number]
+        return next((it.cost for it in options if state.has_room(it)), NEVER_LOADED)
 
     def _consider(self, task: _Task, state: RoomLeft, cost: int, path: Sequence[Seat]) -> None:
         seats: dict[int, Seat | None] = dict(zip(task.staying, path, strict=True))
@@ -252,8 +262,21 @@ class _Task:
     relaxed: list[Relaxed]
 
 
-def _largest_first(options: Sequence[PlaceOption]) -> int:
-    return -min((option.total_bytes for option in options), default=0)
+def _least_bytes(options: Sequence[PlaceOption]) -> int:
+    return min((option.total_bytes for option in options), default=0)
+
+
+def _smallest(options: Sequence[PlaceOption]) -> list[PlaceOption]:
+    # Options that take less than any other of the same devices.
+    return [
+        option
+        for place, option in enumerate(options)
+        if not any(
+            _takes_less(other, option, is_before=number < place)
+            for number, other in enumerate(options)
+            if other is not option
+        )
+    ]
 
 
 def _takes_less(other: PlaceOption, option: PlaceOption, *, is_before: bool) -> bool:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 # What a sum of the amounts before it may not reach: 8 models of 64 options in 16 words of loss.
 _LOSS = 8 * 64
-_IN_PART = _LOSS * 8 * 16
-_WAITS = _IN_PART * 16
+IN_PART = _LOSS * 8 * 16
+_WAITS = IN_PART * 16
 NEVER_LOADED = _WAITS * 16
 _MUST_STAY = NEVER_LOADED * 16
 IMPOSSIBLE = _MUST_STAY * 64
@@ -72,7 +72,7 @@ class PlaceOption:
     def cost(self) -> int:
         """What it costs to take this option, by the order of this module."""
         loss, place = min(self.loss, 15), min(self.place, MOST_PLACE)
-        return self.in_part * _IN_PART + loss * _LOSS + place
+        return self.in_part * IN_PART + loss * _LOSS + place
 
     @property
     def total_bytes(self) -> int:
