@@ -80,7 +80,8 @@ def choices_on(study: Study, machine: Machine) -> Choices:
     found.sort(key=lambda pair: pair[0])
     least_loss = _loss(study, found[0][1]) if found else 0
     taken: list[Choice] = []
-    for _, config in found:
+    places: dict[tuple[object, ...], int] = {}  # of equal preference it is the same
+    for key, config in found:
         more = max(0, _loss(study, config) - least_loss)
         option = PlaceOption(
             groups=_groups(machine, config.machine.gpus),
@@ -90,10 +91,11 @@ def choices_on(study: Study, machine: Machine) -> Choices:
             most_share=_most_share(config.estimate),
             in_part=_is_in_part(config),
             loss=more,
-            place=len(taken),
+            place=places.get(key, len(places)),
         )
         if not any(_is_no_better(option, other.option) for other in taken):
             taken.append(Choice(config, option))
+            places.setdefault(key, len(places))
     return Choices(study, tuple(taken))
 
 

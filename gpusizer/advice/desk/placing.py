@@ -13,6 +13,7 @@ from itertools import accumulate, product
 
 from gpusizer.advice.desk.bounds import Relaxed
 from gpusizer.advice.desk.rooms import (
+    IMPOSSIBLE,
     IN_PART,
     NEVER_LOADED,
     WHOLE,
@@ -56,14 +57,14 @@ def place(
 ) -> Placing:
     """Place models on devices and in `ram_bytes` of system memory (None: unknown, never short)."""
     search, start = _Search(tuple(rooms), tuple(wishes), most_steps), _empty(rooms, ram_bytes)
+    search.try_in_turn(start)
     # Who waits, and who has a part in system memory, decides before anything else.
     for least, modes in sorted(search.modes()):
-        if search.best is not None and least > search.best.cost:
+        if least > search.cost:
             break
         search.try_modes(modes, start)
-    best = search.best
-    assert best is not None  # that nothing stays is a placing, too
-    return replace(best, is_proven=search.steps < most_steps)
+    assert search.best is not None  # models in turn are a placing
+    return replace(search.best, is_proven=search.steps < most_steps)
 
 
 def can_all_stay(rooms: Sequence[Room], ram_bytes: int | None, wishes: Sequence[DeskWish]) -> bool:
@@ -85,6 +86,31 @@ class _Search:
     most_steps: int
     best: Placing | None = None
     steps: int = 0
+
+    @property
+    def cost(self) -> int:
+        """Cost of the best placing so far."""
+        return IMPOSSIBLE if self.best is None else self.best.cost
+
+    def try_in_turn(self, start: RoomLeft) -> None:
+        """Take the smallest option that fits for one model after another, the largest first."""
+        by_size = [sorted(it, key=lambda option: option.total_bytes) for it in self._by_cost]
+        order = sorted(
+            range(len(self.wishes)),
+            key=lambda n: (not self.wishes[n].must_stay, -_least_bytes(by_size[n])),
+        )
+        state, cost, seats = start, 0, dict[int, Seat]()
+        for number in order:
+            seat = self._loaded_alone(by_size[number], state)
+            after = seat and state.taken(seat.option, seat.group)
+            if seat is None or after is None:
+                cost += self.wishes[number].waiting_cost
+                continue
+            seats[number] = replace(seat, stays=True)
+            state, cost = after, cost + seat.option.cost
+        waiting = tuple(number for number in order if number not in seats)
+        task = _Task(tuple(seats), waiting, [], [])
+        self._consider(task, state, cost, [*seats.values()])
 
     def modes(self) -> Iterator[tuple[int, tuple[int, ...]]]:
         """Yield every way to let models stay whole, in part, or wait, with the least cost."""
@@ -155,7 +181,7 @@ class _Search:
         self.steps += 1
         if not self.steps % _STEPS_OF_A_TURN:
             CPU_LIMITER.give_way()
-        if self.steps > self.most_steps and self.best is not None:
+        if self.steps > self.most_steps:
             return
         if depth == len(task.staying):
             self._consider(task, state, cost, path)
@@ -212,14 +238,12 @@ class _Search:
             if least is None:
                 return True
             alone += least
-        if self.best is None:
-            return False
         together = task.relaxed[depth].least_cost(sum(state.left_bytes))
         waiting = sum(self._alone_cost(number, state) for number in task.waiting)
         bound = cost + max(alone, together) + waiting
-        if bound != self.best.cost:
-            return bound > self.best.cost
-        return self._spare(state) <= self.best.spare
+        if bound != self.cost:
+            return bound > self.cost
+        return self.best is not None and self._spare(state) <= self.best.spare
 
     def _alone_cost(self, number: int, state: RoomLeft) -> int:
         options = self._by_cost[number]
