@@ -102,7 +102,7 @@ class _Search:
         state, cost, seats = start, 0, dict[int, Seat]()
         for number in order:
             seat = self._loaded_alone(by_size[number], state)
-            after = seat and state.taken(seat.option, seat.group)
+            after = None if seat is None else state.taken(seat.option, seat.group)
             if seat is None or after is None:
                 cost += self.wishes[number].waiting_cost
                 continue
