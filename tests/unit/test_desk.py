@@ -239,6 +239,15 @@ def test_without_a_machine_the_cheapest_that_keeps_all_is_named() -> None:
     assert dearer.costs is not None and (dearer.costs.buy_usd or 0) > usd
 
 
+def test_weights_that_a_command_loads_come_before_less_loss() -> None:
+    """Beside these models Whisper in GPTQ would fit with theirs in more bits, but who makes it?"""
+    found = placed(SMALL, MEDIUM, WHISPER, BGE, gpu="3090")
+    server = found.models[2].server
+    assert found.placing.all_stay and server is not None
+    assert server.config.estimate.quant.slug in ("bf16", "fp8")
+    assert "PUBLISHER" not in found.files.commands[2]
+
+
 def test_system_memory_alone_is_a_machine_too() -> None:
     found = placed(TINY, BGE, gpu="64 GB RAM")
     assert found.placing.all_stay

@@ -101,6 +101,7 @@ def options_of(draw: st.DrawFn, devices: tuple[Room, ...]) -> tuple[PlaceOption,
                 ram_bytes=draw(st.sampled_from((0, 0, 5))),
                 most_share=92,
                 in_part=draw(st.booleans()),
+                unready=draw(st.integers(0, 1)),
                 loss=draw(st.integers(0, 2)),
                 place=number,
             )

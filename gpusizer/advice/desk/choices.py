@@ -17,7 +17,7 @@ from math import ceil, prod
 from gpusizer.advice.desk.rooms import DeskWish, PlaceOption, Room, Taking
 from gpusizer.fit.machine import CPU, Machine
 from gpusizer.fit.preference import choose
-from gpusizer.fit.preference_key import PreferenceKey, preference_key
+from gpusizer.fit.preference_key import PreferenceKey, preference_key, unreadiness
 from gpusizer.fit.run_config import RunConfig, memory_of
 from gpusizer.fit.run_configs import enumerate_configs
 from gpusizer.fit.study import QuantOption, Study
@@ -78,7 +78,7 @@ def choices_on(study: Study, machine: Machine) -> Choices:
     ]
     found += [(_preference(study, config), config) for config in _in_part(study, machine)]
     found.sort(key=lambda pair: pair[0])
-    least_loss = _loss(study, found[0][1]) if found else 0
+    least_loss, steps = (f(study, found[0][1]) if found else 0 for f in (_loss, unreadiness))
     taken: list[Choice] = []
     places: dict[tuple[object, ...], int] = {}  # of equal preference it is the same
     for key, config in found:
@@ -90,6 +90,7 @@ def choices_on(study: Study, machine: Machine) -> Choices:
             ram_bytes=_ram_bytes(config),
             most_share=_most_share(config.estimate),
             in_part=_is_in_part(config),
+            unready=max(0, unreadiness(study, config) - steps),
             loss=more,
             place=places.get(key, len(places)),
         )

@@ -1,8 +1,8 @@
 """Rooms: devices and system memory, what models may take of them, and what is left.
 
 What is preferred is in the costs, in this order: models that must stay do; every other one can be
-loaded; few wait; few have a part in system memory; little is lost; options that their own model
-prefers.
+loaded; few wait; few have a part in system memory; few need weights that have to be made or found
+first; little is lost; options that their own model prefers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 # What a sum of the amounts before it may not reach: 8 models of 64 options in 16 words of loss.
 _LOSS = 8 * 64
-IN_PART = _LOSS * 8 * 16
+_UNREADY = _LOSS * 8 * 16
+IN_PART = _UNREADY * 8 * 8  # steps of readiness
 _WAITS = IN_PART * 16
 NEVER_LOADED = _WAITS * 16
 _MUST_STAY = NEVER_LOADED * 16
@@ -55,6 +56,7 @@ class PlaceOption:
         ram_bytes: what it takes of system memory.
         most_share: hundredths that engines on one device may receive together.
         in_part: a part of it is in system memory.
+        unready: steps further from running than the option that its model prefers.
         loss: how much more is lost than in the option that its model prefers.
         place: its place among the options of its model.
     """
@@ -65,6 +67,7 @@ class PlaceOption:
     ram_bytes: int = 0
     most_share: int = WHOLE
     in_part: bool = False
+    unready: int = 0
     loss: int = 0
     place: int = 0
 
@@ -72,7 +75,8 @@ class PlaceOption:
     def cost(self) -> int:
         """What it costs to take this option, by the order of this module."""
         loss, place = min(self.loss, 15), min(self.place, MOST_PLACE)
-        return self.in_part * IN_PART + loss * _LOSS + place
+        known = self.in_part * IN_PART + min(self.unready, 7) * _UNREADY
+        return known + loss * _LOSS + place
 
     @property
     def total_bytes(self) -> int:
