@@ -1,4 +1,4 @@
-"""A desk for a terminal: who lives where, what each server is told, and where the files are."""
+"""A desk for a terminal: who lives where, the options of each server, and where the files are."""
 
 from __future__ import annotations
 

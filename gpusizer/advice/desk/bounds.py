@@ -16,7 +16,7 @@ from gpusizer.advice.desk.rooms import IMPOSSIBLE, PlaceOption
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
-    """What some models cost at least, as if all devices were one and options could be divided.
+    """Least cost of some models, as if all devices were one and options could be divided.
 
     Attributes:
         cost, size: of all in their cheapest option.
@@ -46,7 +46,7 @@ class Relaxed:
         )
 
     def least_cost(self, left_bytes: int) -> int:
-        """Return the bound where so many bytes are left."""
+        """Return the bound where `left_bytes` are left."""
         missing = self.size - left_bytes
         if missing <= 0:
             return self.cost

@@ -43,7 +43,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What one model may take, in the order of its own preference."""
+    """Options of one model, in the order of its own preference."""
 
     study: Study
     all: tuple[Choice, ...]
@@ -101,8 +101,11 @@ def choices_on(study: Study, machine: Machine) -> Choices:
 
 
 def share_of(estimate: MemoryEstimate, gpu: Gpu, free_bytes: int | None = None) -> float | None:
-    """Return the least share, in whole hundredths, that surely holds a model on a card of which so
-    many bytes are free (None: all); None under an engine that takes what it needs."""
+    """Return the least share, in whole hundredths, that surely holds a model on a card.
+
+    `free_bytes` are free on the card, None for all. Return None under an engine that takes what it
+    needs.
+    """
     if estimate.utilization >= 1:
         return None
     memory = memory_of(estimate.engine, gpu)
@@ -162,7 +165,7 @@ def _alike(machine: Machine, config: RunConfig) -> tuple[int, ...]:
 
 
 def _places(machine: Machine, gpu: Gpu) -> list[int]:
-    # A device of which only a part was offered is still of its kind.
+    # A device that offers only a part is still of its kind.
     found = [n for n, other in enumerate(machine.gpus) if other == gpu]
     return found or [
         n

@@ -33,7 +33,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """What one option takes of a device.
+    """Amounts that one option takes of a device.
 
     Attributes:
         held_bytes: at the high end.
@@ -50,8 +50,8 @@ class PlaceOption:
 
     Attributes:
         groups: sets of devices that it may take, each in the order of `takings`.
-        alike: devices of one kind, of which the groups are all sets of so many; () where it takes
-            other amounts of each, or of several kinds.
+        alike: devices of one kind, if the groups are all their sets of one size and it takes the
+            same of each; otherwise ().
         takings: what it takes of each device of a group.
         ram_bytes: what it takes of system memory.
         most_share: hundredths that engines on one device may receive together.
@@ -73,7 +73,7 @@ class PlaceOption:
 
     @property
     def cost(self) -> int:
-        """What it costs to take this option, by the order of this module."""
+        """Cost of taking this option, by the order of this module."""
         loss, place = min(self.loss, 15), min(self.place, MOST_PLACE)
         known = self.in_part * IN_PART + min(self.unready, 7) * _UNREADY
         return known + loss * _LOSS + place
@@ -93,13 +93,13 @@ class DeskWish:
 
     @property
     def waiting_cost(self) -> int:
-        """What it costs not to keep it loaded."""
+        """Cost of not keeping it loaded."""
         return _WAITS + self.must_stay * _MUST_STAY
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Where a model is loaded; one that waits has the devices to itself and those that stay."""
+    """Place of a loaded model; one that waits shares its devices only with those that stay."""
 
     option: PlaceOption
     group: tuple[int, ...]
@@ -108,7 +108,7 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class RoomLeft:
-    """What is left of the machine: of devices, of system memory (None: unknown), of shares."""
+    """Rest of the machine: of devices, of system memory (None: unknown), of shares."""
 
     left_bytes: tuple[int, ...]
     ram_bytes: int | None

@@ -1,7 +1,7 @@
 """Seating: servers in the order in which they start, each with its options on its devices.
 
 An engine that budgets with a share of the card receives the least that surely holds its model
-beside those that started before it. vLLM refuses a share of which less is free (since 0.9.1),
+beside those that started before it. vLLM refuses a share larger than what is free (since 0.9.1),
 counts what others hold as its own before that, and counts what others load while it starts as its
 own, too (its issues 14376 and 55827): servers on one card start one after the other.
 """

@@ -37,7 +37,7 @@ _FIELDS = {
         )
     },
 }
-"""What a line may say of its model, by the field of a size request that it fills."""
+"""Names that a line may state, by the field of a size request that each fills."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class DeskRequest(OwnMachineFields, OwnMemoryFields, FilterFields, CostFields):
 
     @property
     def about_machine(self) -> tuple[Note, ...]:
-        """What was read of the machine, where a program's output states it."""
+        """Notes on the machine, if a program's output states it."""
         return self._about_machine
 
     @property
