@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpusizer.usecases.comparison import Comparison, GpuListing
+from gpusizer.usecases.desk import Desk, desk
 from gpusizer.usecases.models_for.models_answer import ModelsFor
 from gpusizer.usecases.models_for.models_request import ModelsRequest
 from gpusizer.usecases.report import Report
+from gpusizer.usecases.requests.desk_request import DeskRequest
 from gpusizer.usecases.requests.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.usecases.requests.training_request import TrainingRequest
 from gpusizer.usecases.sizer import Sizer
@@ -32,6 +34,10 @@ def models_for(sizer: Sizer, fields: Fields) -> ModelsFor:
 
 def listing(sizer: Sizer, fields: Fields) -> GpuListing:
     return sizer.gpus(ListingRequest.from_fields(fields))
+
+
+def placing(sizer: Sizer, fields: Fields) -> Desk:
+    return desk(sizer, DeskRequest.from_fields(fields))
 
 
 def training(sizer: Sizer, fields: Fields) -> TrainingReport:

@@ -7,6 +7,7 @@ from typing import Any
 
 from gpusizer.api.base import AnswerContext, AnswerModel
 from gpusizer.api.comparison import compare_answer, gpus_answer
+from gpusizer.api.desk import desk_answer
 from gpusizer.api.logs import log_answer, speed_check_answer
 from gpusizer.api.models import models_answer
 from gpusizer.api.size import size_answer
@@ -15,6 +16,7 @@ from gpusizer.core.messages import Translate
 from gpusizer.logs.log_checks import LogCheck, SpeedCheck
 from gpusizer.text import say_note
 from gpusizer.usecases.comparison import Comparison, GpuListing
+from gpusizer.usecases.desk import Desk
 from gpusizer.usecases.models_for.models_answer import ModelsFor
 from gpusizer.usecases.report import Report
 from gpusizer.usecases.training_report import TrainingReport
@@ -25,6 +27,7 @@ _MADE_BY: dict[type, Callable[[Any, Translate], AnswerModel]] = {
     Comparison: compare_answer,
     GpuListing: gpus_answer,
     ModelsFor: models_answer,
+    Desk: desk_answer,
     LogCheck: log_answer,
     SpeedCheck: speed_check_answer,
 }

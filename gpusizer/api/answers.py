@@ -8,6 +8,7 @@ from typing import Any
 
 from gpusizer.api.base import AnswerModel
 from gpusizer.api.comparison import CompareAnswer, GpusAnswer, compare_answer, gpus_answer
+from gpusizer.api.desk import DeskAnswer, desk_answer
 from gpusizer.api.models import ModelsAnswer, models_answer
 from gpusizer.api.size import SizeAnswer, size_answer
 from gpusizer.api.training import TrainAnswer, train_answer
@@ -28,5 +29,6 @@ ANSWERS: Mapping[str, AnswerForm] = {
     "train": AnswerForm(TrainAnswer, train_answer),
     "compare": AnswerForm(CompareAnswer, compare_answer),
     "models-for": AnswerForm(ModelsAnswer, models_answer),
+    "desk": AnswerForm(DeskAnswer, desk_answer),
     "gpus": AnswerForm(GpusAnswer, gpus_answer),
 }

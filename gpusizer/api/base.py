@@ -213,7 +213,7 @@ class ConclusionInfo(AnswerModel):
     )
     kind: Kind = Field(
         description="of the question: load states users or requests a second, fit names GPUs or a"
-        " machine, need does neither; compare, models and train are those commands"
+        " machine, need does neither; compare, models, train and desk are those commands"
     )
     weighed: Notes = Field(description="what else decided, or would decide otherwise")
     facts: Mapping[str, NoteValue | None] = Field(description="figures of the sentence")

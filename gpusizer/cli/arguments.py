@@ -10,6 +10,7 @@ from gpusizer.cli.command_list import COMMANDS, program_parser
 from gpusizer.core.request_model import RequestModel, fields_of
 from gpusizer.core.tables import toml_of
 from gpusizer.usecases.models_for.models_request import ModelsRequest
+from gpusizer.usecases.requests.desk_request import DeskRequest
 from gpusizer.usecases.requests.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.usecases.requests.request_docs import (
     FieldDescription,
@@ -142,6 +143,13 @@ _REQUESTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "lock": _request("lock MODEL --gpu GPU", SizeRequest, "model"),
     "gpus": _request("gpus [QUERY ...]", ListingRequest, "query", nargs="*"),
     "compare": _request("compare GPU [GPU ...]", CompareRequest, "gpus", nargs="+", metavar="GPU"),
+    "desk": _request(
+        'desk "MODEL users=2 role=chat" ["MODEL ..." ...]',
+        DeskRequest,
+        "models",
+        nargs="+",
+        metavar="MODEL",
+    ),
     "models-for": _request("models-for GPU", ModelsRequest, "gpu", nargs="*", metavar="GPU"),
 }
 

@@ -26,6 +26,9 @@ COMMANDS = {
     "gpus": CommandEntry("the GPU catalogue"),
     "compare": CommandEntry("GPUs side by side"),
     "models-for": CommandEntry("which models fit a GPU or a machine"),
+    "desk": CommandEntry(
+        "several models on one machine, and the files that start them", "desk_command", "run_desk"
+    ),
     "log": CommandEntry(
         "an engine's start-up log, measured against predictions", "log_command", "run_log"
     ),

@@ -20,7 +20,7 @@ _CAVEATS = frozenset({"notes", "reasons", "caveats"})  # lists of sentences that
 _BYTES = "_bytes"
 
 # texts of several lines, all of them ours
-_SCRIPTS = frozenset({"command", "compose", "kubernetes"})
+_SCRIPTS = frozenset({"command", "compose", "kubernetes", "llama_swap"})
 _MOST_LINES = 20  # lines shown of such a text; JSON has all
 
 _RANKED = (

@@ -10,7 +10,7 @@ from pathlib import Path
 from gpusizer.advice.conclusion.clauses import told
 from gpusizer.api.shell import lock_check_answer
 from gpusizer.cli.arguments import request_fields
-from gpusizer.cli.output import gib, print_json, print_text
+from gpusizer.cli.output import gib, print_json, print_text, write_file
 from gpusizer.core.errors import EXIT_ANSWER_IS_NO, EXIT_UNREADABLE, InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.core.printable import json_text, printable
@@ -33,7 +33,7 @@ def run_lock(sizer: Sizer, arguments: argparse.Namespace) -> int:
         print(printable(f"gpusizer: not locked: {told(misses, say_note)}"), file=sys.stderr)
         return EXIT_ANSWER_IS_NO
     path = Path(arguments.output)
-    _write(path, lock.text())
+    write_file(path, lock.text())
     if arguments.json:
         print_json(lock.model_dump(mode="json"))
         return 0
@@ -49,7 +49,7 @@ def run_check_lock(sizer: Sizer, arguments: argparse.Namespace) -> int:
     """Run `check-lock [FILE]`: print the changes and return 0, 4 for a no, 3 if undecidable."""
     checked = check_lock(sizer, FitLock.from_text(_read(arguments.file)), _today())
     if arguments.badge:
-        _write(Path(arguments.badge), json_text(badge_of(checked)) + "\n")
+        write_file(Path(arguments.badge), json_text(badge_of(checked)) + "\n")
     if arguments.json:
         print_json(lock_check_answer(checked, say_note).document())
     else:
@@ -116,10 +116,3 @@ def _read(name: str) -> str:
         raise InvalidRequest(field="file", value=name, reason=str(error.strerror)) from error
     except UnicodeDecodeError:
         raise fail("lock", name, "no_lock") from None
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise InvalidRequest(field="output", value=str(path), reason=str(error.strerror)) from error

@@ -5,11 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from gpusizer.api.base import AnswerModel
 from gpusizer.api.errors import error_document
-from gpusizer.core.errors import GatedModel, GpusizerError, ModelNotFound, PrivateOrMissing
+from gpusizer.core.errors import (
+    GatedModel,
+    GpusizerError,
+    InvalidRequest,
+    ModelNotFound,
+    PrivateOrMissing,
+)
 from gpusizer.core.messages import Translate
 from gpusizer.core.printable import encodable, json_text, printable
 from gpusizer.core.units import GIB
@@ -53,6 +60,14 @@ def print_json(document: object) -> None:
 def print_text(text: str) -> None:
     """Print lines for people on standard output."""
     print(printable(text, keep="\n"))
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file that the command line names. Raises InvalidRequest."""
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise InvalidRequest(field="output", value=str(path), reason=str(error.strerror)) from error
 
 
 def lines_text(lines: Iterable[str]) -> str:

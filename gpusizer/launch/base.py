@@ -153,6 +153,7 @@ class LaunchPlan:
             cpu_experts = arranged.how.cpu_experts
             several = len(config.machine.gpus) > 1 and not arranged.default
             tensor_split = arranged.how.split if several else ()
+        has_gpus = bool(config.machine.gpus)
         return cls(
             repo_id=profile.repo_id,
             revision=revision,
@@ -163,15 +164,13 @@ class LaunchPlan:
             quant=estimate.quant.slug,
             quant_name=estimate.quant.name,
             engine=estimate.engine.slug,
-            stack=config.gpu.software if config.machine.gpus else config.machine.backend,
+            stack=config.gpu.software if has_gpus else config.machine.backend,
             split=estimate.split,
-            utilization=usable_memory(config.gpu, estimate).utilization
-            if config.machine.gpus
-            else 1.0,
+            utilization=usable_memory(config.gpu, estimate).utilization if has_gpus else 1.0,
             workload=workload,
             step_tokens=estimate.engine.step_tokens(estimate.placement),
             most_sequences=None if (limit := start_limit_on(config)) is None else limit.sure,
-            nodes=setup_of(config.gpu, config.boards).nodes if config.machine.gpus else 1,
+            nodes=setup_of(config.gpu, config.boards).nodes if has_gpus else 1,
             draft=_draft_of(profile, config),
             cpu_experts=cpu_experts,
             tensor_split=tensor_split,

@@ -126,11 +126,12 @@ def _server(
     if nodes > 1 and _RANK not in words:
         return None
     arguments = [*words[len(container.program) :], *container.listens]
-    name, gpus = _name(profile.repo_id), row.estimate.split.gpus // nodes
+    name, gpus = name_of(profile.repo_id), row.estimate.split.gpus // nodes
     return _Server(name, image, container, access, arguments, gpus, nodes)
 
 
-def _name(repo_id: str) -> str:
+def name_of(repo_id: str) -> str:
+    """Return a name of the model for services and Pods."""
     # Kubernetes takes lower case, digits and dashes (RFC 1123).
     name = re.sub(r"[^a-z0-9]+", "-", repo_id.rpartition("/")[2].lower())
     return name[:_LONGEST_NAME].strip("-") or "model"
@@ -145,7 +146,7 @@ def _compose(server: _Server, replicas: int) -> str:
         "volumes": [f"weights:{HUB_CACHE}"],
         **server.access.service,
     }
-    parts = ["x-replica: &replica", indent(_yaml(shared), "  ").rstrip(), "", "services:"]
+    parts = ["x-replica: &replica", indent(yaml_text(shared), "  ").rstrip(), "", "services:"]
     for number in range(replicas):
         parts.append(indent(_service(server, number), "  ").rstrip())
     return "\n".join((*parts, "", "volumes:", "  weights:", ""))
@@ -161,7 +162,7 @@ def _service(server: _Server, number: int) -> str:
     else:
         devices = [{"driver": "nvidia", "device_ids": ids, "capabilities": ["gpu"]}]
         own["deploy"] = {"resources": {"reservations": {"devices": devices}}}
-    body = "<<: *replica\n" + _yaml(own)
+    body = "<<: *replica\n" + yaml_text(own)
     return f"replica-{number}:\n{indent(body, '  ')}"
 
 
@@ -185,7 +186,7 @@ def _kubernetes(server: _Server, replicas: int) -> str:
     if groups:
         values["worker"] = _follower(values["pod"], container)
     kinds = ("groups" if groups else "deployment", "service")
-    return "---\n".join(_yaml(_filled(_templates()[kind], values)) for kind in kinds)
+    return "---\n".join(yaml_text(_filled(_templates()[kind], values)) for kind in kinds)
 
 
 @cache
@@ -235,5 +236,6 @@ def _words(dumper: _Dumper, value: list[object]) -> yaml.Node:
 _Dumper.add_representer(list, _words)
 
 
-def _yaml(value: _Yaml) -> str:
+def yaml_text(value: _Yaml) -> str:
+    """Return an object as YAML, in the order of its keys."""
     return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=_LINE, allow_unicode=True))

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from gpusizer.core.request_model import RequestModel
+from gpusizer.usecases.desk import desk
 from gpusizer.usecases.models_for.models_request import ModelsRequest
+from gpusizer.usecases.requests.desk_request import DeskRequest
 from gpusizer.usecases.requests.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.usecases.requests.training_request import TrainingRequest
 from gpusizer.usecases.sizer import Sizer
@@ -37,5 +39,6 @@ USE_CASES: Mapping[str, UseCase[Any]] = {
     "train": UseCase(TrainingRequest, train),
     "compare": UseCase(CompareRequest, Sizer.compare),
     "models-for": UseCase(ModelsRequest, Sizer.models_for),
+    "desk": UseCase(DeskRequest, desk),
     "gpus": UseCase(ListingRequest, Sizer.gpus),
 }

@@ -52,6 +52,9 @@ QUESTIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "users of a GPU": ("compare", {"gpus": "4090", "model": LLAMA, "concurrency": 4}),
     "models": ("models-for", {"gpu": "4090", "top": 5}),
     "models of a machine": ("models-for", {"gpu": MACHINE, "from_disk": True, "top": 5}),
+    "a desk": ("desk", {"models": [QWEN, f"{BGE} resident=no", WHISPER], "gpu": MACHINE}),
+    "a desk to buy": ("desk", {"models": [SMALL, BGE]}),
+    "a desk without room": ("desk", {"models": [f"{QWEN} quant=native", SMALL], "gpu": "3060"}),
     "the catalogue": ("gpus", {}),
     "no GPU": ("gpus", {"query": "no such card"}),
 }

@@ -87,7 +87,7 @@ def test_what_is_no_token_is_refused_and_kept_nowhere(
     assert space.tokens.read_text("utf-8") == before
 
 
-QUESTIONS = ("size", "train", "gpus", "compare", "models-for")
+QUESTIONS = ("size", "train", "gpus", "compare", "models-for", "desk")
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -95,7 +95,13 @@ QUESTIONS = ("size", "train", "gpus", "compare", "models-for")
 def test_a_header_that_holds_no_token_is_refused(
     space: Space, question: str, token: str, log_growth: Callable[[], str]
 ) -> None:
-    query = {"size": "model", "train": "model", "compare": "gpus", "models-for": "gpu"}
+    query = {
+        "size": "model",
+        "train": "model",
+        "compare": "gpus",
+        "models-for": "gpu",
+        "desk": "models",
+    }
     asked = {query[question]: PRIVATE_MODEL} if question in query else {}
     bearer = {"authorization": f"Bearer {token}".encode("latin-1")}
     answer = space.ask("GET", f"/v1/{question}", params=asked, headers=bearer)

@@ -20,6 +20,7 @@ from gpusizer.cli.arguments import USUAL
 from gpusizer.core.request_model import RequestModel
 from gpusizer.gpus import load_catalogue
 from gpusizer.usecases.models_for.models_request import ModelsRequest
+from gpusizer.usecases.requests.desk_request import DeskRequest
 from gpusizer.usecases.requests.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.usecases.requests.request_docs import described_fields
 from gpusizer.usecases.requests.training_request import TrainingRequest
@@ -35,6 +36,7 @@ POSITIONAL = {
     "gpus": "query",
     "compare": "gpus",
     "models-for": "gpu",
+    "desk": "models",
 }
 REQUESTS: dict[str, type[RequestModel]] = {
     "size": SizeRequest,
@@ -42,6 +44,7 @@ REQUESTS: dict[str, type[RequestModel]] = {
     "gpus": ListingRequest,
     "compare": CompareRequest,
     "models-for": ModelsRequest,
+    "desk": DeskRequest,
 }
 
 

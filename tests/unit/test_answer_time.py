@@ -20,7 +20,7 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import Component, RepoSnapshot, Totals
 from gpusizer.model.profile import build_profile
 from gpusizer.usecases.sizer import Sizer
-from tests.asking import compare, models_for, size, training
+from tests.asking import compare, models_for, placing, size, training
 from tests.builders import group, llama, snapshot, tiny
 from tests.counting import steps_of
 from tests.documents import part
@@ -67,10 +67,19 @@ ANSWERS: dict[str, Ask] = {
         sizer(repo, budget), {"gpu": "4090", "models": ["org/model"]}
     ),
     "train": lambda repo, budget: training(sizer(repo, budget), MODEL),
+    "desk": lambda repo, budget: placing(
+        sizer(repo, budget), {"models": ["org/model"], "gpu": "2x 3090 + 32 GB RAM"}
+    ),
 }
 
-STEPS_OF_A_LAYER = {"size": 2_000, "compare": 2_000, "models-for": 500, "train": 500}
-STEPS_OF_A_PATTERN = {"size": 4_000, "compare": 8_000, "models-for": 1_000, "train": 4_000}
+STEPS_OF_A_LAYER = {"size": 2_000, "compare": 2_000, "models-for": 500, "train": 500, "desk": 2_000}
+STEPS_OF_A_PATTERN = {
+    "size": 4_000,
+    "compare": 8_000,
+    "models-for": 1_000,
+    "train": 4_000,
+    "desk": 4_000,
+}
 
 
 @pytest.mark.parametrize("name", ANSWERS)

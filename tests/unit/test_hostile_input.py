@@ -24,7 +24,7 @@ from gpusizer.model.architecture.config import SYNONYMS
 from gpusizer.model.packing import WEIGHT_SUFFIXES
 from gpusizer.model.profile import build_profile
 from gpusizer.usecases.sizer import Sizer
-from tests.asking import compare, models_for, size, training
+from tests.asking import compare, models_for, placing, size, training
 from tests.builders import group, snapshot, tiny
 from tests.documents import written
 from tests.nightly import NIGHTLY
@@ -194,6 +194,7 @@ def test_hostile_headers_give_sane_numbers(
 
 CATALOGUE = load_catalogue()
 MODEL = {"model": "org/model"}
+DESK, RIG = ["org/model", "org/model users=3 resident=no"], "3090 + 3060 + 32 GB RAM"
 
 
 def sizer(repo: RepoSnapshot) -> Sizer:
@@ -208,6 +209,8 @@ ANSWERS: dict[str, Callable[[RepoSnapshot], object]] = {
         models_for(sizer(repo), {"gpu": "4090", "models": ["org/model"]})
     ),
     "train": lambda repo: written(training(sizer(repo), {**MODEL, "top": 3})),
+    "desk": lambda repo: written(placing(sizer(repo), {"models": DESK, "gpu": RIG})),
+    "a desk to buy": lambda repo: written(placing(sizer(repo), {"models": DESK})),
 }
 
 

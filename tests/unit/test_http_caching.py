@@ -69,6 +69,21 @@ def test_the_description_is_written_before_anybody_asks(
         assert "ErrorAnswer" in described["components"]["schemas"]
 
 
+def test_models_of_a_desk_are_repeated_or_separated_by_commas(repository: Repository) -> None:
+    client = client_of(repository)
+    line = "someone/tiny%20quant=native"
+    answers = [
+        client.get(f"/desk?models={line}&models={line}%20users=2&gpu=2x4090"),
+        client.get(f"/desk?models={line},{line}%20users=2&gpu=2x4090"),
+    ]
+    first, second = (answer.json() for answer in answers)
+    assert first == second and [model["users"] for model in first["models"]] == [1, 2]
+    assert answers[0].headers["etag"] and first["machine"]["gpus"] == ["rtx-4090-24gb"] * 2
+    refused = client.get("/desk?gpu=4090")
+    assert refused.status_code == 422 or refused.status_code == 400
+    assert refused.json()["error"]["field"] == "models"
+
+
 def test_a_commit_is_kept_until_the_next(repository: Repository) -> None:
     client = client_of(repository)
     etag = client.get(QUESTION).headers["etag"]

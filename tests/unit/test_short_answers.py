@@ -58,6 +58,7 @@ def test_the_other_questions() -> None:
         "train": ask("train", model=MODELS[1], top=100),
         "compare": ask("compare", gpus=CARDS, model=MODELS[0]),
         "models-for": ask("models-for", gpu="4090", top=100),
+        "desk": ask("desk", models=[*MODELS, *MODELS], gpu="8x B200"),
     }
     for question, answer in asked.items():
         short = shortened(question, answer, top=100)

@@ -206,8 +206,8 @@ def names(words: Sequence[str]) -> str:
 
 
 # Kind of question: a model's needs, its fit on a machine, a choice among GPUs, hardware for a load,
-# models for a machine, fine-tuning.
-Kind = Literal["need", "fit", "compare", "load", "models", "train"]
+# models for a machine, fine-tuning, several models on a machine.
+Kind = Literal["need", "fit", "compare", "load", "models", "train", "desk"]
 
 
 @dataclass(frozen=True, slots=True)

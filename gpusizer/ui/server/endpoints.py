@@ -79,9 +79,18 @@ MODELS_FOR_GPU = Endpoint(
     needed=("gpu",),
     example=f'{{"engine": "{LLAMA_CPP.slug}"}}',
 )
+DESK = Endpoint(
+    name="place_models",
+    command="desk",
+    summary="Several models on one machine: who lives on which GPU, what each server is told, what"
+    " waits, the smallest change that lets all stay loaded, Compose and llama-swap files.",
+    parameters=("models", "gpu"),
+    needed=("models",),
+    example='{"ram_gb": 64, "max_usd": 3000}',
+)
 
 # in the order of the documentation
-PUBLIC = (SIZE_MODEL, TRAIN_MODEL, LIST_GPUS, COMPARE_GPUS, MODELS_FOR_GPU)
+PUBLIC = (SIZE_MODEL, TRAIN_MODEL, LIST_GPUS, COMPARE_GPUS, MODELS_FOR_GPU, DESK)
 
 
 def with_rights(sizer: Sizer, for_visitor: ForVisitor, token: gr.OAuthToken | None) -> Sizer:

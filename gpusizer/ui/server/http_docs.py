@@ -25,6 +25,7 @@ _EXAMPLES = {
     "compare": "gpus=4090,2x3090&model=Qwen/Qwen3-32B",
     "gpus": "query=rtx+40",
     "models-for": "gpu=4090&purpose=code",
+    "desk": "models=Qwen/Qwen3-8B+users=2,BAAI/bge-large-en-v1.5&gpu=2x3090",
 }
 _LANGUAGE = FieldDescription(
     name="lang",

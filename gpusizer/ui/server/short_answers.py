@@ -13,6 +13,7 @@ from typing import Any
 from gpusizer.api.answers import ANSWERS
 from gpusizer.api.base import AnswerModel, ConclusionInfo, Document, NoteInfo
 from gpusizer.api.comparison import CompareAnswer, GpusAnswer
+from gpusizer.api.desk import DeskAnswer
 from gpusizer.api.estimate import EstimateInfo
 from gpusizer.api.gpu import GpuInfo
 from gpusizer.api.model_profile import ModelInfo
@@ -49,6 +50,10 @@ _PLACE_PRICE = ("buy_usd", "buy_as_of", "rent_usd_per_hour", "usd", "as_of")
 _CARD = (
     *("slug", "name", "vendor", "segment", "release_year", "memory_gb"),
     *("memory_bandwidth_gb_per_s", "bf16_tflops_dense", "fp8_tflops_dense", "power_watts"),
+)
+_DESK_MODEL = (
+    *("number", "repo_id", "role", "users", "context", "state", "quant", "engine", "devices"),
+    *("device_bytes", "ram_bytes", "start", "memory_utilization", "longest_context", "command"),
 )
 _LISTED_MODEL = (
     *("repo_id", "task", "parameters", "active_parameters", "license", "gated", "quant", "engine"),
@@ -144,6 +149,20 @@ def _models_for(answer: ModelsAnswer) -> Document:
     }
 
 
+def _desk(answer: DeskAnswer) -> Document:
+    models = [_chosen(it, _DESK_MODEL) for it in answer.models]
+    changed = answer.change
+    return {
+        "answer": _answer(answer.answer),
+        "schema_version": answer.schema_version,
+        "machine": answer.machine.document(),
+        "devices": [device.document() for device in answer.devices],
+        "models": models,
+        "change": changed and changed.document(),
+        "caveats": _caveats(None, answer.notes),
+    }
+
+
 def _scored(model: ListedFamilyInfo) -> Document:
     # Only if the question names a purpose.
     return {} if model.scores is None else {"scores": model.scores.document()}
@@ -155,6 +174,7 @@ SHORT_FORMS: Mapping[str, ShortForm] = {
     "train": ShortForm("ranking", 5, _train),
     "compare": ShortForm("gpus", 8, _compare),
     "models-for": ShortForm("models", 10, _models_for),
+    "desk": ShortForm("models", 8, _desk),
     "gpus": ShortForm("gpus", 10, _list),
 }
 

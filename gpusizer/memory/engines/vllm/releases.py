@@ -97,6 +97,8 @@ def caches_honoured(version: str | None) -> tuple[str, ...]:
 # Issue 20305 and pull request 1560 of vllm-project/llm-compressor name 0.9.1 as the first release
 # that refuses; 0.8 has no such check in gpu_worker.py.
 _FREE_MEMORY_CHECKED = (0, 9, 1)
+# Pull request 21489, merged in the summer of 2025; releases of before 0.11 are not told it.
+_CACHE_BYTES_TAKEN = (0, 11, 0)
 
 
 def checks_free_memory(version: str | None) -> bool:
@@ -105,6 +107,12 @@ def checks_free_memory(version: str | None) -> bool:
         return False
     number = _number_of(version)
     return number is None or number >= _FREE_MEMORY_CHECKED
+
+
+def takes_cache_bytes(version: str | None) -> bool:
+    """Return whether `--kv-cache-memory-bytes` fixes the cache, whatever else loads meanwhile."""
+    number = _number_of(version)
+    return number is None or number >= _CACHE_BYTES_TAKEN
 
 
 def _number_of(version: str | None) -> tuple[int, int, int] | None:

@@ -1,0 +1,158 @@
+"""Rooms: devices and system memory, what models may take of them, and what is left.
+
+What is preferred is in the costs, in this order: models that must stay do; every other one can be
+loaded; few wait; few have a part in system memory; few need weights that have to be made or found
+first; little is lost; options that their own model prefers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# What a sum of the amounts before it may not reach: 8 models of 64 options in 16 words of loss.
+_LOSS = 8 * 64
+_UNREADY = _LOSS * 8 * 16
+IN_PART = _UNREADY * 8 * 8  # steps of readiness
+_WAITS = IN_PART * 16
+NEVER_LOADED = _WAITS * 16
+_MUST_STAY = NEVER_LOADED * 16
+IMPOSSIBLE = _MUST_STAY * 64
+MOST_PLACE = 63
+"""Options after this place count as at it."""
+WHOLE = 100  # hundredths
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A device; those of one `kind` are alike."""
+
+    kind: int
+    free_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """Amounts that one option takes of a device.
+
+    Attributes:
+        held_bytes: at the high end.
+        share: hundredths of the device that its engine receives as an option, 0 without one.
+    """
+
+    held_bytes: int
+    share: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceOption:
+    """One way to run a model.
+
+    Attributes:
+        groups: sets of devices that it may take, each in the order of `takings`.
+        alike: devices of one kind, if the groups are all their sets of one size and it takes the
+            same of each; otherwise ().
+        takings: what it takes of each device of a group.
+        ram_bytes: what it takes of system memory.
+        most_share: hundredths that engines on one device may receive together.
+        in_part: a part of it is in system memory.
+        unready: steps further from running than the option that its model prefers.
+        loss: how much more is lost than in the option that its model prefers.
+        place: its place among the options of its model.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    takings: tuple[Taking, ...]
+    alike: tuple[int, ...] = ()
+    ram_bytes: int = 0
+    most_share: int = WHOLE
+    in_part: bool = False
+    unready: int = 0
+    loss: int = 0
+    place: int = 0
+
+    @property
+    def cost(self) -> int:
+        """Cost of taking this option, by the order of this module."""
+        loss, place = min(self.loss, 15), min(self.place, MOST_PLACE)
+        known = self.in_part * IN_PART + min(self.unready, 7) * _UNREADY
+        return known + loss * _LOSS + place
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes on all its devices."""
+        return sum(taking.held_bytes for taking in self.takings)
+
+
+@dataclass(frozen=True, slots=True)
+class DeskWish:
+    """A model to place: its options, and whether it must stay loaded."""
+
+    options: tuple[PlaceOption, ...]
+    must_stay: bool = True
+
+    @property
+    def waiting_cost(self) -> int:
+        """Cost of not keeping it loaded."""
+        return _WAITS + self.must_stay * _MUST_STAY
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Place of a loaded model; one that waits shares its devices only with those that stay."""
+
+    option: PlaceOption
+    group: tuple[int, ...]
+    stays: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RoomLeft:
+    """Rest of the machine: of devices, of system memory (None: unknown), of shares."""
+
+    left_bytes: tuple[int, ...]
+    ram_bytes: int | None
+    shares: tuple[int, ...]
+    most_shares: tuple[int, ...]
+
+    def has_room(self, option: PlaceOption) -> bool:
+        """Whether some group has enough left for an option."""
+        if self.ram_bytes is not None and option.ram_bytes > self.ram_bytes:
+            return False
+        if option.alike:
+            return len(self.with_room(option)) >= len(option.takings)
+        return any(
+            self._has_room_in(option.takings, option.most_share, group) for group in option.groups
+        )
+
+    def with_room(self, option: PlaceOption) -> list[int]:
+        """Return the devices that have enough left for an option that takes as much of each."""
+        takings = option.takings[:1]
+        return [n for n in option.alike if self._has_room_in(takings, option.most_share, (n,))]
+
+    def _has_room_in(
+        self, takings: Sequence[Taking], most_share: int, group: Sequence[int]
+    ) -> bool:
+        for device, taking in zip(group, takings, strict=True):
+            if taking.held_bytes > self.left_bytes[device]:
+                return False
+            most = min(self.most_shares[device], most_share)
+            if taking.share and self.shares[device] + taking.share > most:
+                return False
+        return True
+
+    def taken(self, option: PlaceOption, group: Sequence[int]) -> RoomLeft | None:
+        """Return the state after an option took a group, or None if too little is left."""
+        ram = self.ram_bytes
+        if ram is not None and option.ram_bytes > ram:
+            return None
+        if not self._has_room_in(option.takings, option.most_share, group):
+            return None
+        left, shares, most = map(list, (self.left_bytes, self.shares, self.most_shares))
+        for device, taking in zip(group, option.takings, strict=True):
+            left[device] -= taking.held_bytes
+            shares[device] += taking.share
+            if taking.share:
+                most[device] = min(most[device], option.most_share)
+        ram = None if ram is None else ram - option.ram_bytes
+        return RoomLeft(tuple(left), ram, tuple(shares), tuple(most))

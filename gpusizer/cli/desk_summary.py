@@ -1,0 +1,114 @@
+"""A desk for a terminal: who lives where, the options of each server, and where the files are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpusizer.advice.conclusion.clauses import is_text, short_name
+from gpusizer.cli.output import Columns, gib, lines_text, padded, table
+from gpusizer.core.units import SECONDS_PER_MINUTE
+from gpusizer.text import say_note
+from gpusizer.usecases.desk import Desk, DeskModel
+
+_FILES = "files: --compose FILE, --llama-swap FILE; more: --details, --json"
+
+
+def desk_summary(desk: Desk) -> str:
+    """Write the conclusion, the models in starting order, the devices and the notes."""
+    order = sorted(desk.models, key=_order)
+    said = lines_text([desk.conclusion.sentence(say_note)])
+    notes = lines_text(f"! {say_note(note)}" for note in desk.notes)
+    return "\n\n".join(filter(None, (said, table(_MODELS, order), _devices(desk), notes, _FILES)))
+
+
+def _order(model: DeskModel) -> tuple[bool, bool, int]:
+    start = model.server.start if model.server else None
+    return model.server is None, start is None, start or 0
+
+
+def _devices(desk: Desk) -> str:
+    rows = []
+    for number, gpu in enumerate(desk.machine.gpus):
+        there = _names(model for model in desk.models if _stays_on(model, number))
+        left = desk.placing.state.left_bytes[number]
+        held = gpu.device_free_bytes - left
+        rows.append([f"{number}: {gpu.name}", gib(held, 1), gib(left, 1), there])
+    return padded(("device", "held GiB", "left GiB", "models"), rows) if rows else ""
+
+
+def _stays_on(model: DeskModel, device: int) -> bool:
+    server = model.server
+    return server is not None and server.stays and device in server.devices
+
+
+def _names(models: Iterable[DeskModel]) -> str:
+    return ", ".join(short_name(model.profile) for model in models)
+
+
+def _start(model: DeskModel) -> str:
+    if model.server is None:
+        return "does not fit"
+    return "on demand" if model.server.start is None else str(model.server.start)
+
+
+def _quant(model: DeskModel) -> str:
+    return model.server.config.estimate.quant.name if model.server else ""
+
+
+def _engine(model: DeskModel) -> str:
+    return model.server.config.estimate.engine.slug if model.server else ""
+
+
+def _where(model: DeskModel) -> str:
+    if model.server is None:
+        return ""
+    return "+".join(map(str, model.server.devices)) or "RAM"
+
+
+def _held(model: DeskModel) -> str:
+    if model.server is None:
+        return ""
+    option = model.server.seat.option
+    parts = [gib(taking.held_bytes, 1) for taking in option.takings]
+    if option.ram_bytes:
+        parts.append(f"{gib(option.ram_bytes, 1)} RAM")
+    return " + ".join(parts)
+
+
+def _told(model: DeskModel) -> str:
+    server = model.server
+    if server is None:
+        return ""
+    if server.share is not None:
+        return f"{server.config.estimate.engine.abilities.share_option} {server.share:g}"
+    arranged = server.config.arranged
+    return "" if arranged is None else f"-ngl {arranged.how.gpu_layers}"
+
+
+def _context(model: DeskModel) -> str:
+    workload, server = model.question.study.workload, model.server
+    if not is_text(model.profile):
+        return f"{workload.concurrency} at once"
+    longest = server.longest_context if server else None
+    asked = f"{workload.concurrency} x {workload.context:,}"
+    return asked if longest is None else f"{asked} (one: {longest:,})"
+
+
+def _load(model: DeskModel) -> str:
+    if model.loading is None:
+        return ""
+    return f"{max(1, model.loading.disk_minutes * SECONDS_PER_MINUTE):.0f} s"
+
+
+_MODELS: Columns[DeskModel] = {
+    "start": _start,
+    "model": lambda model: short_name(model.profile),
+    "role": lambda model: model.role,
+    "quantization": _quant,
+    "engine": _engine,
+    "on": _where,
+    "holds GiB": _held,
+    "told": _told,
+    "context": _context,
+    "loads in": _load,
+}

@@ -1,0 +1,243 @@
+"""Files that start the servers of a desk: for Docker Compose, and for llama-swap.
+
+Compose starts those that stay loaded one after the other, because vLLM counts what others load
+while it starts as its own (its issue 55827); the others have the profile "on-demand". llama-swap
+keeps the group "resident" loaded and one at a time of the group "on-demand" beside it (its
+config.example.yaml; `groups` at the top level is read by old and new releases).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpusizer.advice.conclusion.clauses import short_name
+from gpusizer.advice.desk.seating import DeskServer
+from gpusizer.core.errors import InvalidModelId, InvalidRequest
+from gpusizer.core.messages import Note
+from gpusizer.fit.machine import CPU, Machine
+from gpusizer.launch.containers import ACCESS, CONTAINERS, HUB_CACHE, Container, GpuAccess
+from gpusizer.launch.deployment import name_of, yaml_text
+from gpusizer.launch.start import PUBLISHER, start_of
+from gpusizer.memory.engines.vllm.releases import takes_cache_bytes
+from gpusizer.model.profile import ModelProfile
+
+_FIRST_PORT = 8001
+_CONTINUED = "\\\n"
+_MACRO = "${"
+_DOWNLOAD_SECONDS = 3600  # a first start may download weights
+_STACK_VARIABLES = {"CUDA": "CUDA_VISIBLE_DEVICES"}
+# By engine and role: options of servers that answer in vectors and scores (docs.vllm.ai, "Pooling
+# Models"; tools/server/README.md of llama.cpp; docs.sglang.io, "Embedding Models").
+_OF_ROLE: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("vllm", "embeddings"): ("--runner", "pooling"),
+    ("vllm", "reranking"): ("--runner", "pooling"),
+    ("llama.cpp", "embeddings"): ("--embeddings",),
+    ("llama.cpp", "reranking"): ("--reranking",),
+    ("sglang", "embeddings"): ("--is-embedding",),
+    ("sglang", "reranking"): ("--is-embedding",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DeskFiles:
+    """Files of a desk, "" for one that no model is in.
+
+    Attributes:
+        commands: the command of each model in the order of the request, "" for one without.
+    """
+
+    compose: str
+    llama_swap: str
+    commands: tuple[str, ...]
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Service:
+    """The command of one server, split in words, without what says where it listens."""
+
+    name: str
+    server: DeskServer
+    words: tuple[str, ...]
+
+    @property
+    def engine(self) -> str:
+        return self.server.config.estimate.engine.slug
+
+
+def desk_files(
+    machine: Machine, models: Sequence[tuple[ModelProfile, str, DeskServer | None]]
+) -> DeskFiles:
+    """Return the files of models, each with its role and its server (None: loaded nowhere)."""
+    services: list[_Service | None] = []
+    notes: list[Note] = []
+    names: dict[str, int] = {}
+    for profile, role, server in models:
+        service = None
+        if server is not None:
+            service, about = _service(profile, role, server, names)
+            notes += about
+        services.append(service)
+    started = sorted(filter(None, services), key=_order)
+    if len(set(machine.gpus)) > 1 and started:
+        notes.append(Note("desk_device_numbers"))
+    return DeskFiles(
+        compose=_compose(machine, started),
+        llama_swap=_llama_swap(machine, started),
+        commands=tuple(shlex.join(it.words) if it else "" for it in services),
+        notes=tuple(notes),
+    )
+
+
+def _order(service: _Service) -> tuple[bool, int]:
+    return not service.server.stays, service.server.start or 0
+
+
+def _service(
+    profile: ModelProfile, role: str, server: DeskServer, names: dict[str, int]
+) -> tuple[_Service | None, list[Note]]:
+    # None where no single command starts a server, with the reason.
+    engine, model = server.config.estimate.engine, short_name(profile)
+    missing = Note("desk_no_server", model=model, engine=engine.name)
+    if engine.slug not in CONTAINERS:
+        return None, [missing]
+    try:
+        start = start_of(profile, server.config, server.study.workload)
+    except (InvalidModelId, InvalidRequest):
+        return None, [missing]
+    lines = start.line.text.replace(_CONTINUED, " ").splitlines()
+    if len(lines) != 1 or _MACRO in lines[0]:
+        return None, [missing]
+    words = (*shlex.split(lines[0]), *_more_options(role, server))
+    name = name_of(profile.repo_id)
+    names[name] = names.get(name, 0) + 1
+    number = f"-{names[name]}" if names[name] > 1 else ""
+    notes = [Note("desk_published_copy", model=model, word=PUBLISHER)] if start.is_listed else []
+    return _Service(f"{name}{number}", server, words), notes
+
+
+def _more_options(role: str, server: DeskServer) -> Iterator[str]:
+    config = server.config
+    engine = config.estimate.engine.slug
+    yield from _OF_ROLE.get((engine, role), ())
+    version = server.study.workload.engine_version
+    if engine == "vllm" and server.cache_bytes and takes_cache_bytes(version):
+        yield from ("--kv-cache-memory-bytes", str(server.cache_bytes))
+    if engine == "llama.cpp" and config.arranged is None and len(server.devices) > 1:
+        yield from ("-ts", ",".join("1" for _ in server.devices))
+
+
+def _compose(machine: Machine, services: Sequence[_Service]) -> str:
+    written: dict[str, object] = {}
+    before = ""
+    for number, service in enumerate(services):
+        container = CONTAINERS[service.engine]
+        backend = service.server.config.machine.backend
+        access = ACCESS.get(backend)
+        version = service.server.study.workload.engine_version
+        engine = service.server.config.estimate.engine
+        image = container.image(backend, version or engine.version)
+        if image is None or (access is None and backend != CPU):
+            continue
+        written[service.name] = _compose_service(service, container, access, image, number, before)
+        if service.server.stays:
+            before = service.name
+    if not written:
+        return ""
+    return _header(machine) + yaml_text({"services": written, "volumes": {"weights": None}})
+
+
+def _compose_service(
+    service: _Service,
+    container: Container,
+    access: GpuAccess | None,
+    image: str,
+    number: int,
+    before: str,
+) -> dict[str, object]:
+    # Compose replaces "$" by variables; `$$` is one.
+    words = [*service.words[len(container.program) :], *container.listens]
+    environment = {"HF_TOKEN": "${HF_TOKEN:-}"}
+    ids = [str(device) for device in service.server.devices]
+    health = f"curl -fsS http://localhost:{container.port}/health || exit 1"
+    body: dict[str, object] = {"image": image}
+    if not service.server.stays:
+        body["profiles"] = ["on-demand"]
+    if container.entrypoint:
+        body["entrypoint"] = list(container.entrypoint)
+    body |= {
+        "command": [word.replace("$", "$$") for word in words],
+        "ports": [f"{_FIRST_PORT + number}:{container.port}"],
+        "environment": environment,
+        "volumes": [f"weights:{HUB_CACHE}"],
+        "ipc": "host",
+        "restart": "unless-stopped",
+        "healthcheck": {
+            "test": ["CMD-SHELL", health],
+            "interval": "5s",
+            "timeout": "5s",
+            "retries": 12,
+            "start_period": f"{_DOWNLOAD_SECONDS}s",
+        },
+        **(access.service if access else {}),
+    }
+    if before:
+        body["depends_on"] = {before: {"condition": "service_healthy"}}
+    if access and access.variable:
+        environment[access.variable] = ",".join(ids)
+    elif ids:
+        devices = [{"driver": "nvidia", "device_ids": ids, "capabilities": ["gpu"]}]
+        body["deploy"] = {"resources": {"reservations": {"devices": devices}}}
+    return body
+
+
+def _llama_swap(machine: Machine, services: Sequence[_Service]) -> str:
+    if not services:
+        return ""
+    models = {service.name: _swapped(machine, service) for service in services}
+    stay = [service.name for service in services if service.server.stays]
+    wait = [service.name for service in services if not service.server.stays]
+    groups: dict[str, object] = {}
+    if stay:
+        groups["resident"] = {
+            "swap": False,
+            "exclusive": False,
+            "persistent": True,
+            "members": stay,
+        }
+    if wait:
+        groups["on-demand"] = {"swap": True, "exclusive": False, "members": wait}
+    written: dict[str, object] = {
+        "healthCheckTimeout": _DOWNLOAD_SECONDS,
+        "models": models,
+        "groups": groups,
+    }
+    if stay:
+        written["hooks"] = {"on_startup": {"preload": stay}}
+    return _header(machine) + yaml_text(written)
+
+
+def _swapped(machine: Machine, service: _Service) -> dict[str, object]:
+    port = ("--port", "${PORT}")
+    container = CONTAINERS[service.engine]
+    program = service.words[: len(container.program)]
+    options = service.words[len(container.program) :]
+    model: dict[str, object] = {"cmd": f"{shlex.join((*program, *options))} {' '.join(port)}"}
+    # Without a device of its own it sees none of the machine's.
+    part = service.server.config.machine.backend
+    backend = machine.backend if part == CPU else part
+    access = ACCESS.get(backend)
+    variable = (access.variable if access else "") or _STACK_VARIABLES.get(backend, "")
+    if variable:
+        ids = ",".join(map(str, service.server.devices))
+        by_bus = ["CUDA_DEVICE_ORDER=PCI_BUS_ID"] if backend in _STACK_VARIABLES else []
+        model["env"] = [*by_bus, f"{variable}={ids}"]
+    return model
+
+
+def _header(machine: Machine) -> str:
+    named = enumerate(gpu.name for gpu in machine.gpus)
+    return "".join(f"# {number}: {re.sub(r'[^ -~]', '?', name)}\n" for number, name in named)

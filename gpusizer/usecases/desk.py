@@ -1,0 +1,263 @@
+"""desk: the use case that places several models on one machine, or finds the machine for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from gpusizer.advice.conclusion.clauses import Conclusion
+from gpusizer.advice.conclusion.desk import conclude_desk
+from gpusizer.advice.desk.changes import Change, all_can_stay, place_all, smallest_change
+from gpusizer.advice.desk.choices import MOST_DEVICES, Choices, choices_on
+from gpusizer.advice.desk.placing import Placing
+from gpusizer.advice.desk.seating import DeskServer, servers_of
+from gpusizer.core.errors import LimitsExceeded
+from gpusizer.core.messages import Note
+from gpusizer.core.time_budget import TimeBudget
+from gpusizer.core.validation import fail
+from gpusizer.fit.division import max_boards
+from gpusizer.fit.filters import most_boards, narrowed
+from gpusizer.fit.machine import Machine, build_machine
+from gpusizer.fit.machine_parser import parse_rig
+from gpusizer.fit.recommendation import can_be_bought
+from gpusizer.fit.run_configs import least_bytes
+from gpusizer.fit.study import QuantPair, Study
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs import PlanCosts, plan_costs
+from gpusizer.gpus.costs.plan import LoadTimes, load_times
+from gpusizer.gpus.on_offer import ended_support
+from gpusizer.gpus.purchase import current_day
+from gpusizer.gpus.user_gpus import UserGpus, with_used_memory
+from gpusizer.launch.desk_files import DeskFiles, desk_files
+from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tasks import Task, kind_of, task_of
+from gpusizer.usecases.near_models import suggesting_models
+from gpusizer.usecases.requests.desk_request import DeskLine, DeskRequest, Role
+from gpusizer.usecases.requests.question import Question
+from gpusizer.usecases.requests.request_fields import unnamed_notes
+from gpusizer.usecases.requests.selection import every_quant
+from gpusizer.usecases.sizer import Sizer
+
+_BOARDS = (1, 2, 4)
+_ALIKE = 0.9
+_LEAST_BITS = 3  # of a quantization that makes room: below it less context or another GPU is better
+_ROLE_OF: dict[Task, Role] = {
+    "text": "chat",
+    "vision": "chat",
+    "embedding": "embeddings",
+    "speech": "speech",
+    "image": "pictures",
+    "other": "chat",
+}
+_KINDS: dict[Role, tuple[str, ...]] = {
+    "chat": ("decoder", "encoder_decoder"),
+    "embeddings": ("decoder", "encoder", "encoder_decoder", "tower"),
+    "reranking": ("decoder", "encoder"),
+    "speech": ("speech", "decoder", "tower"),
+    "pictures": ("pipeline",),
+}
+"""Kinds of models that can play a role."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeskModel:
+    """A model of a desk, what it may take, and where it is loaded (None: nowhere)."""
+
+    role: Role
+    must_stay: bool
+    question: Question
+    choices: Choices
+    server: DeskServer | None
+    loading: LoadTimes | None
+
+    @property
+    def profile(self) -> ModelProfile:
+        return self.question.profile
+
+    @property
+    def state(self) -> str:
+        """Whether it is "resident", "on_demand" or "left_out"."""
+        if self.server is None:
+            return "left_out"
+        return "resident" if self.server.stays else "on_demand"
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The answer: models in the order of the request, on a machine that is named or found.
+
+    Attributes:
+        costs: what the machine's boards cost, of one that was looked for.
+        change: the smallest change that lets all models stay, None where they do or none helps.
+    """
+
+    request: DeskRequest
+    machine: Machine
+    models: tuple[DeskModel, ...]
+    placing: Placing
+    costs: PlanCosts | None
+    change: Change | None
+    files: DeskFiles
+    conclusion: Conclusion
+    notes: tuple[Note, ...]
+
+
+def desk(sizer: Sizer, request: DeskRequest) -> Desk:
+    """Place the models of a request on its machine, or on the cheapest that keeps all loaded.
+
+    Raises any GpusizerError: bad lines, unknown GPUs, unreadable repositories, and LimitsExceeded
+    where the answer takes too long.
+    """
+    lines, budget = request.lines, sizer.new_budget()
+    machine = _machine(sizer, request) if request.gpu else None
+    read = [_read(sizer, line, budget) for line in lines]
+    roles = [_role(line, question) for line, question in zip(lines, read, strict=True)]
+    must_stay = [line.must_stay for line in lines]
+    studies = [question.study for question in read]
+    costs = None
+    if machine is None:
+        machine, costs = _bought(sizer, request, studies)
+    choices = [choices_on(study, machine) for study in studies]
+    placing = place_all(machine, choices, must_stay)
+    servers = servers_of(machine, choices, placing)
+    models = tuple(
+        DeskModel(*facts, None if facts[-1] is None else _loading(facts[-1], request))
+        for facts in zip(roles, must_stay, read, choices, servers, strict=True)
+    )
+    change, untried = (None, ()) if placing.all_stay else _change(machine, read, choices)
+    files = desk_files(machine, [(m.profile, m.role, m.server) for m in models])
+    notes = [
+        *request.about_machine,
+        *(() if request.gpu else unnamed_notes(request.own_memory)),
+        *_about_machine(machine, placing),
+        *_about_models(models),
+        *untried,
+        *files.notes,
+    ]
+    if not placing.is_proven:
+        notes.append(Note("desk_not_proven"))
+    conclusion = conclude_desk(machine, [(m.profile, m.state) for m in models], change, costs)
+    return Desk(
+        request=request,
+        machine=machine,
+        models=models,
+        placing=placing,
+        costs=costs,
+        change=change,
+        files=files,
+        conclusion=conclusion,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _machine(sizer: Sizer, request: DeskRequest) -> Machine:
+    cards = UserGpus(sizer.catalogue, request.own_memory)
+    words = parse_rig(request.gpu, request.ram_bytes)
+    machine = build_machine(
+        words, cards, request.disk_bytes_per_second, request.ram_bytes_per_second
+    )
+    if len(machine.gpus) > MOST_DEVICES:
+        raise fail("gpu", request.gpu, "out_of_range", low=0, high=MOST_DEVICES)
+    return machine
+
+
+@suggesting_models()
+def _read(sizer: Sizer, line: DeskLine, budget: TimeBudget) -> Question:
+    ref = replace(line.request.ref(sizer.parse), reads_card=False)
+    with budget.paused():
+        snapshot = sizer.fetch(ref)
+    return Question.from_request(line.request, ref, snapshot, sizer.profiled(snapshot), budget)
+
+
+def _role(line: DeskLine, question: Question) -> Role:
+    profile = question.profile
+    role = line.role or _usual_role(profile)
+    if line.role and kind_of(profile) not in _KINDS[role]:
+        raise fail("role", role, "role_of_other_models", model=profile.repo_id)
+    return role
+
+
+def _usual_role(profile: ModelProfile) -> Role:
+    return "reranking" if profile.pipeline_tag == "text-ranking" else _ROLE_OF[task_of(profile)]
+
+
+def _loading(server: DeskServer, request: DeskRequest) -> LoadTimes:
+    stored = server.config.estimate.stored_bytes
+    return load_times(stored, request.disk_gb_per_s, request.network_gbit_per_s)
+
+
+def _change(
+    machine: Machine, read: Sequence[Question], choices: Sequence[Choices]
+) -> tuple[Change | None, tuple[Note, ...]]:
+    wider = [question.study.with_fixed_quants(_every(question)) for question in read]
+    try:
+        return smallest_change(machine, choices, wider), ()
+    except LimitsExceeded:
+        return None, (Note("desk_changes_untried"),)
+
+
+def _every(question: Question) -> Sequence[QuantPair]:
+    study = question.study
+    every = every_quant(study.profile, study.workload.engine, also=study.quants)
+    return [pair for pair in every if pair[0].bits >= _LEAST_BITS or pair in study.quants]
+
+
+def _bought(
+    sizer: Sizer, request: DeskRequest, studies: Sequence[Study]
+) -> tuple[Machine, PlanCosts]:
+    # The cheapest boards that keep all models loaded. Raises InvalidRequest if none do.
+    large_first = sorted(studies, key=lambda study: -_least_bytes(study))
+    least = sum(map(_least_bytes, studies))
+    for gpu, boards in _for_sale(sizer, request):
+        machine = Machine.with_boards(
+            gpu,
+            boards,
+            request.ram_bytes,
+            request.disk_bytes_per_second,
+            request.ram_bytes_per_second,
+        )
+        if sum(device.device_free_bytes for device in machine.gpus) < least:
+            continue
+        models = [*takewhile(lambda it: it.all, (choices_on(s, machine) for s in large_first))]
+        if len(models) < len(studies):
+            continue
+        if all_can_stay(machine, models):
+            return machine, plan_costs(gpu, boards, None, request.assumptions)
+        # What the models take differs little from one card to another.
+        least = max(least, _ALIKE * sum(model.least_bytes for model in models))
+    raise fail("gpu", "", "no_gpu_for_desk")
+
+
+def _least_bytes(study: Study) -> float:
+    return min(least_bytes(study, quant, native) for quant, native in study.quants)
+
+
+def _for_sale(sizer: Sizer, request: DeskRequest) -> Iterator[tuple[Gpu, int]]:
+    """GPUs that pass the filters and are sold today, one to four boards, the cheapest first."""
+    catalogue = narrowed(sizer.catalogue, request.filters.groups)
+    catalogue, today = with_used_memory(catalogue, request.own_memory), current_day()
+    offers = [
+        (gpu.buy_usd * boards, boards, gpu.slug, gpu)
+        for gpu in catalogue.gpus
+        for boards in _BOARDS
+        if gpu.buy_usd is not None
+        and gpu.devices_per_board * boards <= MOST_DEVICES
+        and boards <= (most_boards(gpu, request.filters) or 0)
+        and can_be_bought(gpu, boards, today)
+        and boards <= max_boards(gpu)
+        and ended_support(gpu) is None
+    ]
+    for _, boards, _, gpu in sorted(offers, key=lambda offer: offer[:3]):
+        yield gpu, boards
+
+
+def _about_machine(machine: Machine, placing: Placing) -> Iterator[Note]:
+    yield from (note for note in machine.notes if note.code != "rig_ram_unknown")
+    if machine.ram_bytes is None and not placing.all_stay:
+        yield Note("desk_ram_unknown")
+
+
+def _about_models(models: Sequence[DeskModel]) -> Iterator[Note]:
+    for model in models:
+        yield from model.question.notes

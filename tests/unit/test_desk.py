@@ -1,0 +1,311 @@
+"""A desk: its models beside one another agree with each model alone, and its files start them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import cache
+from typing import Any
+
+import pytest
+import yaml
+
+from gpusizer.api.desk import desk_answer
+from gpusizer.core.errors import GpusizerError, InvalidRequest, ModelUnreadable
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.run_config import headroom_on
+from gpusizer.fit.verdict import Verdict
+from gpusizer.text import LANGUAGES, say_note
+from gpusizer.usecases.desk import Desk, desk
+from gpusizer.usecases.requests.desk_request import DeskRequest, read_line
+from tests.asking import size
+from tests.sizers import embedded_sizer
+
+CHAT, MEDIUM = "Qwen/Qwen3-30B-A3B", "Qwen/Qwen3-14B"
+SMALL, TINY = "Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B"
+WHISPER, BGE, FLUX = (
+    "openai/whisper-large-v3",
+    "BAAI/bge-large-en-v1.5",
+    "black-forest-labs/FLUX.1-dev",
+)
+MIXED = (f"{CHAT} users=2 context=32768", BGE, f"{WHISPER} resident=no", FLUX)
+SERVERS = tuple(f"{model} engine=vllm" for model in (SMALL, TINY, WHISPER))
+
+
+@cache
+def placed(*models: str, gpu: str = "", **more: Any) -> Desk:
+    return desk(embedded_sizer(), DeskRequest.from_fields({"models": models, "gpu": gpu, **more}))
+
+
+@cache
+def answered(*models: str, gpu: str = "") -> dict[str, Any]:
+    return desk_answer(placed(*models, gpu=gpu), say_note).document()
+
+
+@pytest.mark.parametrize("gpu", ["3060", "3090", "A100 80GB", "M4 Pro 24GB", "RX 7900 XTX"])
+@pytest.mark.parametrize("model", [SMALL, CHAT, WHISPER, BGE, FLUX, f"{SMALL} engine=vllm"])
+def test_a_desk_of_one_model_is_what_size_says(model: str, gpu: str) -> None:
+    name, *engine = model.split()
+    fields = {"model": name, "gpu": gpu, "gpu_count": 1, "card": False}
+    if engine:
+        fields["engine"] = "vllm"
+    alone: Fit = size(embedded_sizer(), fields).ranking[0].fit
+    (one,) = placed(model, gpu=gpu).models
+    if alone.verdict is not Verdict.FITS:
+        assert one.server is None  # only what surely fits is placed
+        return
+    assert one.server is not None
+    config, option = one.server.config, one.server.seat.option
+    assert (config.estimate.quant, config.estimate.engine) == (
+        alone.estimate.quant,
+        alone.estimate.engine,
+    )
+    assert config.estimate.per_gpu == alone.estimate.per_gpu
+    assert option.takings[0].held_bytes >= alone.estimate.needed.high
+    assert alone.headroom_bytes == headroom_on(alone.gpu, alone.estimate)
+
+
+@pytest.mark.parametrize(
+    ("smaller", "larger"),
+    [
+        ("3090", "2x 3090"),
+        ("2x 3090", "2x 3090 + 64 GB RAM"),
+        ("3060 + 32 GB RAM", "3060 + 64 GB RAM"),
+        ("3090", "3090 + 3060"),
+        ("3060 + 64 GB RAM", "3060 + 3060 + 64 GB RAM"),
+    ],
+)
+def test_more_memory_never_loses_a_model_that_stays(smaller: str, larger: str) -> None:
+    before, after = (placed(*MIXED, gpu=gpu) for gpu in (smaller, larger))
+    kept = [sum(model.state == "resident" for model in found.models) for found in (before, after)]
+    assert kept[0] <= kept[1] and before.placing.cost >= after.placing.cost
+
+
+@pytest.mark.parametrize(
+    ("models", "gpu"),
+    [(MIXED, "2x 3090 + 64 GB RAM"), (SERVERS, "A100 80GB"), (SERVERS, "3090 (20 GB free)")],
+)
+def test_every_server_surely_fits_beside_those_that_started_before(
+    models: tuple[str, ...], gpu: str
+) -> None:
+    found = placed(*models, gpu=gpu)
+    assert found.placing.all_stay
+    left = [device.device_free_bytes for device in found.machine.gpus]
+    order = sorted(found.models, key=lambda model: model.server.start if model.server else 0)
+    for model in order:
+        server = model.server
+        assert server is not None and server.config.verdict.runs
+        if server.config.machine.gpus and not server.config.in_part:
+            assert server.config.verdict is Verdict.FITS
+            free = server.config.gpu.device_free_bytes
+            assert free <= min(left[device] for device in server.devices)
+        for device, taking in zip(server.devices, server.seat.option.takings, strict=True):
+            left[device] -= taking.held_bytes
+    assert all(amount >= 0 for amount in left)
+    assert tuple(left) == found.placing.state.left_bytes
+
+
+TINYLLAMA, LARGE = "TinyLlama/TinyLlama-1.1B-Chat-v1.0", "Qwen/Qwen2.5-72B-Instruct"
+
+
+def shares_of(found: Desk) -> list[float]:
+    """Shares of the servers in starting order."""
+    servers = [model.server for model in found.models if model.server]
+    servers.sort(key=lambda server: server.start or 0)
+    return [server.share for server in servers if server.share is not None]
+
+
+def test_a_second_vllm_before_0_9_counts_what_the_first_holds() -> None:
+    """On an L40S 20 and then 30 % started, 20 and then 20 did not (vllm issue 14376)."""
+    line = f"{TINYLLAMA} engine=vllm context=1024"
+    old = placed(*[f"{line} engine_version=0.7.3"] * 2, gpu="L40S")
+    new = placed(*[line] * 2, gpu="L40S")
+    (first, second), later = shares_of(old), shares_of(new)
+    assert first <= 0.2 and first < second <= 0.3
+    assert later[0] == later[1] <= 0.2
+    assert all("--kv-cache-memory-bytes" in command for command in new.files.commands)
+    assert not any("--kv-cache-memory-bytes" in command for command in old.files.commands)
+
+
+def test_a_second_model_of_an_a100_needs_the_share_of_both() -> None:
+    """75 and then 20 % of 80 GB: the second found no memory for its cache (vllm issue 10533)."""
+    options = "engine=vllm engine_version=0.6.4 context=16384 quant=gptq-int4-g128"
+    models = (f"{LARGE} {options}", f"Qwen/Qwen2.5-14B-Instruct {options}")
+    found = placed(*models, gpu="A100 80GB")
+    first, second = shares_of(found)
+    assert found.placing.all_stay and first <= 0.75 and second > 0.75
+
+
+def test_vllm_is_told_a_cache_that_holds_what_was_asked_for() -> None:
+    for model in placed(*SERVERS, gpu="A100 80GB").models:
+        server = model.server
+        assert server is not None and server.share is not None
+        assert server.cache_bytes is not None
+        parts = server.config.estimate.per_gpu
+        assert server.cache_bytes >= parts.kv_cache.likely
+        others = server.config.estimate.shared.held.high - parts.kv_cache.high
+        assert server.cache_bytes + others <= server.share * 80 * 2**30
+
+
+def compose_of(found: Desk) -> dict[str, Any]:
+    services = yaml.safe_load(found.files.compose)["services"]
+    assert isinstance(services, dict)
+    return services
+
+
+def shares_on(found: Desk) -> dict[str, float]:
+    """Shares of each device in the Compose file, added up."""
+    added: dict[str, float] = {}
+    for service in compose_of(found).values():
+        command = service["command"]
+        if "--gpu-memory-utilization" not in command:
+            continue
+        share = float(command[command.index("--gpu-memory-utilization") + 1])
+        (devices,) = service["deploy"]["resources"]["reservations"]["devices"]
+        for device in devices["device_ids"]:
+            added[device] = added.get(device, 0.0) + share
+    return added
+
+
+def test_compose_starts_servers_one_after_the_other_with_their_shares() -> None:
+    found = placed(*SERVERS, gpu="A100 80GB")
+    services = compose_of(found)
+    assert len(services) == 3 and shares_on(found).keys() == {"0"}
+    assert 0 < shares_on(found)["0"] <= 0.92
+    for before, (name, service) in zip([None, *services], services.items(), strict=False):
+        expected = None if before is None else {before: {"condition": "service_healthy"}}
+        assert service.get("depends_on") == expected, name
+        assert "/health" in service["healthcheck"]["test"][1]
+    ports = [service["ports"][0].partition(":")[0] for service in services.values()]
+    assert len(set(ports)) == 3
+
+
+def test_llama_swap_keeps_those_that_stay_and_swaps_the_others() -> None:
+    found = placed(SMALL, *[f"{MEDIUM} resident=no"] * 2, gpu="3090")
+    assert [model.state for model in found.models] == ["resident", "on_demand", "on_demand"]
+    written = yaml.safe_load(found.files.llama_swap)
+    members = [name for group in written["groups"].values() for name in group["members"]]
+    assert sorted(members) == sorted(written["models"])
+    for name, group in written["groups"].items():
+        assert group["exclusive"] is False and group["swap"] is (name == "on-demand")
+    assert written["hooks"]["on_startup"]["preload"] == written["groups"]["resident"]["members"]
+    for model in written["models"].values():
+        words = shlex.split(model["cmd"])
+        assert words[0] == "llama-server" and words[-2:] == ["--port", "${PORT}"]
+        assert model["env"] == ["CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_VISIBLE_DEVICES=0"]
+
+
+def test_a_model_that_waits_has_a_profile_in_compose_and_a_time_to_load() -> None:
+    found = placed(SMALL, f"{MEDIUM} resident=no", f"{FLUX} resident=no", gpu="3090")
+    waiting = [model for model in found.models if model.state == "on_demand"]
+    assert waiting and all(model.loading and model.loading.disk_minutes > 0 for model in waiting)
+    for name, service in compose_of(found).items():
+        names = [model.profile.repo_id.partition("/")[2].lower() for model in waiting]
+        assert service.get("profiles") == (["on-demand"] if name in names else None)
+
+
+@pytest.mark.parametrize(
+    ("models", "gpu", "kind"),
+    [
+        ((f"{SMALL} context=16384 quant=q8_0", TINY), "3060", "quant"),
+        ((f"{SMALL} context=40960", TINY), "3060", "context"),
+        ((f"{SMALL} quant=q8_0", f"{SMALL} quant=q8_0"), "3060", "gpu"),
+    ],
+)
+def test_the_smallest_change_works_when_it_is_made(
+    models: tuple[str, ...], gpu: str, kind: str
+) -> None:
+    found = placed(*models, gpu=gpu)
+    change, changed = found.change, list(models)
+    assert not found.placing.all_stay and change is not None and change.kind == kind
+    if change.number is None:
+        gpu = f"{1 + int(change.value)}x {gpu}"
+    else:
+        line = re.sub(rf" {kind}=\S+", "", changed[change.number])
+        changed[change.number] = f"{line} {kind}={change.value}"
+    assert placed(*changed, gpu=gpu).placing.all_stay
+
+
+def test_without_a_machine_the_cheapest_that_keeps_all_is_named() -> None:
+    found = placed(SMALL, BGE)
+    assert found.placing.all_stay and found.costs is not None
+    usd = found.costs.buy_usd
+    assert usd is not None
+    limited = {"models": (SMALL, BGE), "max_usd": usd - 1}
+    with pytest.raises(InvalidRequest) as refused:
+        desk(embedded_sizer(), DeskRequest.from_fields(limited))
+    assert refused.value.fields["reason"] == "no_gpu_for_desk"
+    dearer = placed(SMALL, BGE, segment="workstation")
+    assert dearer.costs is not None and (dearer.costs.buy_usd or 0) > usd
+
+
+def test_weights_that_a_command_loads_come_before_less_loss() -> None:
+    """Whisper in GPTQ would fit with the others in more bits, but it has to be made first."""
+    found = placed(SMALL, MEDIUM, WHISPER, BGE, gpu="3090")
+    server = found.models[2].server
+    assert found.placing.all_stay and server is not None
+    assert server.config.estimate.quant.slug in ("bf16", "fp8")
+    assert "PUBLISHER" not in found.files.commands[2]
+
+
+def test_system_memory_alone_is_a_machine_too() -> None:
+    found = placed(TINY, BGE, gpu="64 GB RAM")
+    assert found.placing.all_stay
+    for service in compose_of(found).values():
+        assert service["image"].endswith(":server") and "deploy" not in service
+    assert all("-ngl 0" in command for command in found.files.commands)
+    assert all(model.server and model.server.devices == () for model in found.models)
+
+
+def test_the_answer_adds_up() -> None:
+    answer = answered(*MIXED, gpu="2x 3090 + 64 GB RAM")
+    for device in answer["devices"]:
+        held = sum(
+            model["device_bytes"][model["devices"].index(device["number"])]
+            for model in answer["models"]
+            if model["state"] == "resident" and device["number"] in model["devices"]
+        )
+        assert held == device["held_bytes"]
+        assert held + device["left_bytes"] == device["free_bytes"]
+    assert answer["answer"]["kind"] == "desk" and answer["change"] is None
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_sentence_has_words(language: str) -> None:
+    found = placed(f"{SMALL} context=40960", f"{CHAT} context=32768", gpu="3090")
+    answer = desk_answer(found, lambda note: say_note(note, language)).document()  # type: ignore[arg-type]
+    assert answer["answer"]["sentence"] and answer["change"]["message"]
+    assert all(note["message"] for note in answer["notes"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "reason"),
+    [
+        ({"models": [SMALL] * 9, "gpu": "3090"}, "models", "too_many_models"),
+        ({"models": [], "gpu": "3090"}, "models", "empty"),
+        ({"models": [f"{SMALL} role=cook"], "gpu": "3090"}, "role", "not_one_of"),
+        ({"models": [f"{SMALL} role=pictures"], "gpu": "3090"}, "role", "role_of_other_models"),
+        ({"models": [f"{SMALL} resident=maybe"]}, "resident", "not_one_of"),
+        ({"models": [f"{SMALL} colour=red"]}, "models", "unknown_in_line"),
+        ({"models": [f"{SMALL} users=0"]}, "concurrency", "out_of_range"),
+        ({"models": [SMALL], "gpu": "9x 3090"}, "gpu", "out_of_range"),
+    ],
+)
+def test_wrong_lines_are_refused(fields: dict[str, Any], field: str, reason: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        desk(embedded_sizer(), DeskRequest.from_fields(fields))
+    assert (refused.value.fields["field"], refused.value.fields["reason"]) == (field, reason)
+
+
+@pytest.mark.parametrize(("model", "error"), [("nope/nope", ModelUnreadable), ("", InvalidRequest)])
+def test_a_model_that_is_not_there_is_an_error(model: str, error: type[GpusizerError]) -> None:
+    with pytest.raises(error):
+        desk(embedded_sizer(), DeskRequest.from_fields({"models": [f"{model} users=1"]}))
+
+
+def test_lines_may_be_one_text() -> None:
+    text = f"{SMALL} users=2; {BGE} role=embeddings,\n{WHISPER} resident=no"
+    lines = DeskRequest.from_fields({"models": text}).lines
+    assert [line.request.model for line in lines] == [SMALL, BGE, WHISPER]
+    assert [line.must_stay for line in lines] == [True, True, False]
+    assert read_line(f"{SMALL} USERS=3 Resident=NO").request.concurrency == 3
