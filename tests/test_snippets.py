@@ -73,6 +73,7 @@ STAND_INS: Mapping[str, str] = {
 LOCAL_ADDRESS = "http://127.0.0.1:7860"
 PUBLIC_ADDRESS = "https://ADDRESS"
 TIMEOUT_SECONDS = 120
+SESSION = "sh-session"  # a command of ours behind "$ ", and the first lines that it prints
 
 SNIPPETS = [snippet for document in DOCUMENTS for snippet in snippets(document)]
 
@@ -103,7 +104,7 @@ BENCHES = [text for text in LINES if text.startswith("python -m bench.") and "--
 def is_known(snippet: Snippet) -> bool:
     """Whether a test runs a snippet, or says why none does."""
     if snippet.kind != COMMAND:
-        return snippet.kind in (QUESTION, "python", "pycon", "markdown", "html")
+        return snippet.kind in (QUESTION, "python", "pycon", "markdown", "html", SESSION)
     return snippet.text in {*COMMANDS, *BENCHES, *SERVERS, *NOT_RUN}
 
 
@@ -180,6 +181,12 @@ def test_a_command_answers(text: str, shell: Shell) -> None:
     if "--json" in words or "batch" in words:
         documents = done.stdout.splitlines() if "batch" in words else [done.stdout]
         assert not any("error" in json.loads(document) for document in documents)
+
+
+@pytest.mark.parametrize("text", texts(SESSION))
+def test_a_session_prints_what_is_written(text: str, shell: Shell) -> None:
+    command, printed = text.removeprefix("$ ").split("\n", 1)
+    assert shell(command).stdout.startswith(printed)
 
 
 @pytest.mark.parametrize("text", BENCHES)
