@@ -1,6 +1,6 @@
 """The forms of the tabs: names of fields, by their place. Type, default and choices of a field are
 those of the request that the tab asks; its words are `page.field.<name>.*`. Groups of a request
-that a form shows whole are named as such: a field that is added to one stands on the page."""
+that a form shows whole are named as such: a field that is added to one appears on the page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OWN_FIELDS = ("gpu", *_MACHINE, *_PRICES, "usd_per_kwh")
 """Fields about the visitor's own machine and prices, which are the same in every tab."""
 
 OF_NAMED_GPUS = ("gpu", *(name for name in _MACHINE if name not in fields_of(DiskFields)), *_PRICES)
-"""Those that count for GPUs which a request names."""
+"""Fields that count for GPUs which a request names."""
 
 _LOAD = tuple(name for name in described_fields(TargetFields) if name != "ttft_percentile")
 SEVERAL = ("concurrency", *_LOAD)
@@ -69,7 +69,7 @@ CHIPS = frozenset({"purpose"})
 _IN_WORDS: Mapping[str, Callable[[str], str]] = {"model": model_in_words, "gpu": machine_in_words}
 
 FieldValue = str | float | bool
-"""What a component of a form holds; a number that is empty has the text ""."""
+"""Value of a component of a form; an empty number has the text ""."""
 
 _MAX_CHARS = 300
 
@@ -103,39 +103,41 @@ class Form:
 
     @property
     def own(self) -> tuple[str, ...]:
-        """Those that other tabs have too and the browser remembers."""
+        """Return the fields that other tabs have too and the browser remembers."""
         return tuple(name for name in OWN_FIELDS if name in self.names)
 
     def kind(self, name: str) -> type:
-        """The type of a field's values: int, float, bool or str."""
+        """Return the type of a field's values: int, float, bool or str."""
         kind = described_fields(self.request)[name].kind
         return str if kind is tuple else kind
 
     def usual(self, name: str) -> str:
-        """What a field shows before anything is typed; "" for one that is empty then."""
+        """Return the text of a field before anything is typed, "" for an empty one."""
         default = described_fields(self.request)[name].default
         return "" if name in self.machine or not default else number_text(default)
 
     def texts(self, values: Mapping[str, object]) -> dict[str, str]:
-        """The texts of what the fields hold, in their order."""
+        """Return the texts of what the fields hold, in their order."""
         texts = {name: _in_words(name, number_text(values.get(name))) for name in self.names}
         return {name: text for name, text in texts.items() if text not in ("", self.usual(name))}
 
     def read(self, address: str | Mapping[str, str]) -> dict[str, str]:
-        """The texts that an address states."""
+        """Return the texts that an address states."""
         stated = address if isinstance(address, Mapping) else dict(parse_qsl(address.lstrip("?")))
         texts = {name: stated.get(name, "")[:_MAX_CHARS] for name in self.names}
         flags = (name for name in self.names if self.kind(name) is bool)
         return self.texts(texts | {name: self._known(name, texts[name]) for name in flags})
 
     def values(self, texts: Mapping[str, str], names: Iterable[str] = ()) -> dict[str, FieldValue]:
-        """What `names`, or all fields, hold for these texts: empty where the request refuses a
-        number, and as usual where a menu lacks the choice. The answer says what is wrong with
-        it."""
+        """Return the values of `names`, or of all fields, for these texts.
+
+        A number that the request refuses is empty, a choice that a menu lacks the usual one. The
+        answer says what is wrong.
+        """
         return {name: self._value(name, texts.get(name, "")) for name in names or self.names}
 
     def fields(self, texts: Mapping[str, str]) -> dict[str, str]:
-        """The fields of a request: what the form shows is stated."""
+        """Return the fields of a request: what the form shows is stated."""
         usual = {name: self.usual(name) for name in self.names}
         return {name: text for name, text in (usual | {**texts}).items() if text}
 
@@ -150,12 +152,12 @@ class Form:
         return read if isinstance(read, int | float) else ""
 
     def _known(self, name: str, text: str) -> str:
-        """The choice or "true" that a text spells, as usual where it is none."""
+        """Return the choice or "true" that a text spells, else the usual one."""
         read = number_text(self._read(name, text)).lower()
         return read if read and read in MENUS.get(name, (read,)) else self.usual(name)
 
     def _read(self, name: str, text: str) -> object:
-        """What the request reads of a text, None where it refuses it."""
+        """Return the value that the request reads from a text, None if it refuses it."""
         try:
             return _reader(self.request, name).validate_python(text)
         except ValidationError:
@@ -186,11 +188,11 @@ FORMS: Mapping[str, Form] = {
         ModelsRequest, ("gpu", "context"), ("purpose", "license", "live"), machine=_MACHINE
     ),
 }
-"""By tab, in the order of the page. A field that is named here stands on the page."""
+"""By tab, in the order of the page. A field that is named here appears on the page."""
 
 
 def _in_words(name: str, text: str) -> str:
-    """The text of a field, in place of what is pasted the model or the machine that it names."""
+    """Return the text of a field; pasted text is replaced by the model or machine that it names."""
     read = _IN_WORDS.get(name)
     return (text if read is None else read(text)).strip()
 
@@ -230,6 +232,6 @@ def number_text(value: object) -> str:
 
 @cache
 def _reader(request: type[RequestModel], name: str) -> TypeAdapter[object]:
-    """What reads one field as the request does."""
+    """Return a reader of one field, as the request reads it."""
     info = fields_of(request)[name]
     return TypeAdapter(Annotated[info.annotation, *info.metadata])

@@ -56,7 +56,7 @@ _DETAILS = ("answer_taken_", "answer_users_speed_and_", "answer_users_pace_and_"
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What the first screen of an answer shows; empty where the answer has no such part.
+    """Parts of the first screen of an answer; a part that the answer lacks is empty.
 
     Attributes:
         more: sentences after the verdict.
@@ -180,7 +180,7 @@ def _weighed(report: Report, conclusion: Conclusion, words: Words) -> list[str]:
 
 
 def _on_plan(report: Report, conclusion: Conclusion, plan: ServingPlan, words: Words) -> Advice:
-    """Advise on the servers for so many requests a second."""
+    """Advise on the servers for a rate of requests."""
     if not plan.rows:
         return _in_sentences(conclusion, words)
     row, _ = in_order(report)[0]

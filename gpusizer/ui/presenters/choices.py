@@ -29,7 +29,7 @@ class Tier:
 
     Attributes:
         name: "16", "8" or "4" (bits).
-        row: the estimate that stands for the tier.
+        row: the estimate that represents the tier.
         best: boards for each kind of hardware that has any that run it.
     """
 

@@ -1,4 +1,4 @@
-"""What stands below a verdict: what its quantization is, and what was weighed, in plain words."""
+"""Text below a verdict: its quantization explained, and the facts that were weighed."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.words import Words
 
 HOURS_OF_A_MONTH = 730
-"""Of 365 days, as clouds bill."""
+"""Hours of a twelfth of 365 days, as clouds bill."""
 _NO_DECIMALS = 99.95  # GiB from which `words.amount` has none
 
 
@@ -34,7 +34,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What one kind of memory holds of a model.
+    """Part of a model that one kind of memory holds.
 
     Attributes:
         share: of the memory, between 0 and 100; of a GPU's where the size of RAM is not known.

@@ -16,7 +16,7 @@ _WHOLE_BYTES = ("kv_per_token",)  # amounts that are too small for GiB
 
 
 def log_html(check: LogCheck, words: Words) -> Markup:
-    """Write the comparison, or the notes on why there is none."""
+    """Write the comparison, or the notes on its absence."""
     rows = check.comparison.rows if check.comparison else ()
     return render("log.html", words, check=check, rows=rows, columns=_columns(words))
 

@@ -30,9 +30,9 @@ _ROLES: Mapping[str, str] = {
     "pick_smallest_good": "smaller",
     "pick_smallest_unmeasured": "smaller",
 }
-"""What a card says above the name, by the code of the reason."""
+"""Role that a card states above the name, by the code of the reason."""
 ABOUT_BOARDS = "scores_"
-"""What codes of notes about boards begin with."""
+"""Start of the codes of notes about boards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def order_text(purpose: WorkPurpose, words: Words) -> str:
 
 
 def quality_share(row: RunsOn) -> float | None:
-    """The percentage of open models below on the leading board; None where that lacks a model."""
+    """Return the percentage of open models below on the leading board, None if unmeasured."""
     leading = row.scored.measured.leading if row.scored else None
     share = leading.share if leading else None
     return None if share is None else round(100 * share, 1)
@@ -133,7 +133,7 @@ def memory_texts(row: RunsOn, words: Words) -> list[str]:
 
 
 def pace(row: RunsOn) -> float | None:
-    """The likely speed in the unit of the model's kind, or the most that the disk allows."""
+    """Return the likely speed in the unit of the model's kind, or the most that the disk allows."""
     scored, likely = row.scored, row.decode
     if scored is not None and scored.runs.task in ("embedding", "speech", "image"):
         rate = scored.picture_seconds if scored.runs.task == "image" else scored.pace

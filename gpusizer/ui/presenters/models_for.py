@@ -71,7 +71,7 @@ def models_for_html(answer: ModelsFor, words: Words) -> Markup:
 
 
 def _source(use: UseNow, words: Words) -> str:
-    """Say of which day the figures of use are, and whether the Hub gave them now."""
+    """Say the day of the figures of use, and whether the Hub gave them now."""
     if use.as_of is None:
         return words("reverse.order_unknown")
     return words(f"reverse.order_{'live' if use.live else 'embedded'}", date=use.as_of.isoformat())
@@ -185,7 +185,7 @@ def _copy(copy: Runs, gpu: str, context: int, words: Words) -> _Link:
 
 
 def _address(repo_id: str, gpu: str, words: Words, context: int = DEFAULT_CONTEXT) -> str:
-    """The address of a model's own answer on the same GPU."""
+    """Return the address of a model's own answer on the same GPU."""
     used = {} if context == DEFAULT_CONTEXT else {"context": context}
     gpus = {"gpus": gpu} if gpu else {}
     return question_href({"model": repo_id, **used, **gpus}, words.language)

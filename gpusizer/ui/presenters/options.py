@@ -28,7 +28,7 @@ class Option:
 
 
 def other_choices(report: Report, words: Words) -> tuple[Option, ...]:
-    """Return the alternatives to the first place, and the usual cards of which one is enough."""
+    """Return the alternatives to the first place, and the usual cards that hold the model alone."""
     return tuple((*_alternatives(report, words), *_owned(report, words)))
 
 

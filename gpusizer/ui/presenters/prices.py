@@ -1,4 +1,4 @@
-"""What GPUs cost, as cells side by side, cells of a grid and text: to buy, or to rent."""
+"""Prices of GPUs, to buy or to rent: cells side by side, cells of a grid, and text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNBROKEN_HYPHEN = "\u2011"
 
 
 def price_cell(costs: PlanCosts, words: Words) -> Markup | str:
-    """Write the price of all boards of a plan; small print below says what it stands on."""
+    """Write the price of all boards of a plan; small print below names its basis."""
     if costs.buy_usd is None:
         return DASH
     return piece("amount", words.usd(costs.buy_usd), _terms(costs, words))
@@ -34,7 +34,7 @@ def price_text(costs: PlanCosts, words: Words) -> str:
 def buy_cell(costs: PlanCosts, words: Words) -> Cell:
     """Write what all boards cost; the small print is the term.
 
-    Where no price is known, an estimate by similar cards stands with "≈" and says so.
+    Where no price is known, an estimate by similar cards is shown with "≈" and says so.
     """
     price = costs.buy
     if price is None:

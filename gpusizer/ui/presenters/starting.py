@@ -21,7 +21,7 @@ _MAKES_GGUF = "launch_makes_gguf"
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    """What a template shows of a start.
+    """A start as a template shows it.
 
     Attributes:
         engine: whose command it is.
@@ -36,12 +36,12 @@ class Starting:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What the reader of the command must know."""
+        """Notes for the reader of the command."""
         return self.start.line.notes
 
     @property
     def made_notes(self) -> tuple[Note, ...]:
-        """What the reader of the commands that make the weights must know, beside that they do."""
+        """Notes for the reader of the commands that make the weights."""
         made = self.start.made.notes if self.start.made else ()
         making = self.making.notes if self.making else ()
         return (*(note for note in made if note.code != _MAKES_GGUF), *making)

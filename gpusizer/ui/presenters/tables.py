@@ -59,7 +59,7 @@ def memory_html(
 
 
 def _is_above_stored(row: EstimateRow, profile: ModelProfile) -> bool:
-    """Whether a level has more bits than the repository stores, which nobody gains by."""
+    """Whether a level has more bits than the repository stores, without a gain."""
     stored = profile.quantization
     bits = None if stored is None else stored.bits
     return bits is not None and row.needs_original_weights and row.estimate.quant.bits > bits

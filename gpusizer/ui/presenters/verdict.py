@@ -77,7 +77,7 @@ def best_of_several(place: Ranked, words: Words) -> str:
 
 
 def served(profile: ModelProfile, target: ServingTarget, row: Replicas, words: Words) -> Headline:
-    """Write the servers that answer so many requests a second."""
+    """Write the servers that answer a rate of requests."""
     fields: dict[str, object] = {
         "model": short_name(profile),
         "rate": words.number(target.requests_per_second, "g"),

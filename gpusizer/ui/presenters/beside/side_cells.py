@@ -1,4 +1,4 @@
-"""What stands side by side of one GPU: how the model runs on it, what it costs, what it is."""
+"""Cells of one GPU side by side: how the model runs on it, its costs and its data."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def boards_name(item: ComparedGpu, words: Words) -> str:
 
 
 def column_of(item: ComparedGpu, scale_bytes: int, words: Words) -> Column:
-    """The cells of one GPU by row; bars are drawn on a scale that all GPUs share.
+    """Return the cells of one GPU by row; bars are drawn on a scale that all GPUs share.
 
     What does not hold the model is the best of no row.
     """
@@ -134,14 +134,14 @@ def _performance(ranked: Ranked, words: Words) -> _Lines:
 
 
 def _draft_memory(draft: DraftEstimate, words: Words) -> Cell:
-    """The memory that a draft model takes on each GPU, which its bar includes."""
+    """Return the memory that a draft model takes on each GPU, which its bar includes."""
     total = draft.per_gpu.total
     band = words.amount_band(total)
     return Cell(words.amount(total.likely), draft.quant.name, (band,))
 
 
 def _guessed(speeds: SpeculativeSpeeds, words: Words) -> Cell:
-    """The speed of one user with a draft model, and the acceptance from which that gains."""
+    """Return the speed of one user with a draft model, and the acceptance from which that gains."""
     least = speeds.break_even
     gain = (
         words("spec.never_gains")
@@ -195,8 +195,10 @@ def _of_users(rate: Rate, shown: str, users: int, words: Words) -> Cell:
 
 
 def _limits(largest: Largest, words: Words) -> _Lines:
-    """Yield the limits that surely fit when one setting changes at a time; a picture, which has no
-    context, has no users of so many tokens."""
+    """Yield the limits that surely fit when one setting changes at a time.
+
+    A picture has no context, and no limit of users at one.
+    """
     context, users = largest.context_at_users, largest.users_at_context
     if context:
         at_users = words("spec.at_users", at_once=words.at_once(largest.users))
@@ -256,7 +258,7 @@ def _known(amount: float | None, unit: float, suffix: str, words: Words) -> Cell
 
 
 def _power(gpu: Gpu, boards: int, words: Words) -> Cell:
-    """The power of all boards, below it what one takes."""
+    """Return the power of all boards, below it what one takes."""
     each = _known(gpu.power_watts, 1, "W", words)
     if gpu.power_watts is None or boards == 1:
         return each
@@ -265,7 +267,7 @@ def _power(gpu: Gpu, boards: int, words: Words) -> Cell:
 
 
 def _links(gpu: Gpu, boards: int, words: Words) -> Cell:
-    """The link to other GPUs; between several boards it is assumed."""
+    """Return the link to other GPUs; between several boards it is assumed."""
     pcie = None
     if gpu.pcie_generation and gpu.pcie_lanes:
         pcie = f"PCIe {gpu.pcie_generation}.0\u00a0×{gpu.pcie_lanes}"

@@ -35,7 +35,7 @@ from gpusizer.usecases.figures.pictures import Pictures
 from gpusizer.usecases.figures.speeds import UserSpeed
 
 _STEPS = 5
-_NEAREST = 1.6  # the axis extends to a capacity of at most so many times the largest amount
+_NEAREST = 1.6  # the axis extends to a capacity of at most this many times the largest amount
 _GAP = 18  # pixels between names
 _RISE = 10  # pixels from a line's end to a name over it
 

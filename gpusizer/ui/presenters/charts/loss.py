@@ -78,8 +78,8 @@ def loss_plot(
 
 
 def share_of(quality: Quality) -> float:
-    """Return the share of perplexity that a point stands at; that of the middle of its word where
-    none is known (pictures)."""
+    """Return the share of perplexity of a point, or that of the middle of its word if it is unknown
+    (pictures)."""
     if quality.increase is not None:
         return min(max(quality.increase.likely, _LEAST), _MOST)
     low, high = _ends(quality.word.rank)

@@ -22,7 +22,7 @@ from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.figures.monthly_costs import MonthlyCosts
 
 _OFFSET = 18  # pixels from a line's end to a name below it
-_ROWS = 6  # every so many rates are in the table
+_ROWS = 6  # each sixth rate is in the table
 
 
 def month_plot(costs: MonthlyCosts, words: Words) -> Plot:

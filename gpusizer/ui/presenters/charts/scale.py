@@ -55,7 +55,7 @@ def log_ticks(least: float, most: float) -> tuple[float, ...]:
 
 
 def spans_decades(values: Iterable[float], times: float = 20.0) -> bool:
-    """Whether the largest of some positive values is so many `times` the smallest."""
+    """Whether the largest of some positive values is at least `times` the smallest."""
     known = list(values)
     return min(known) > 0 and max(known) >= times * min(known)
 

@@ -10,7 +10,7 @@ from gpusizer.text import Language
 PATHS: Mapping[Language, str] = {"en": "./", "zh": "zh", "pt": "pt"}
 """Path of each language's page, relative to any of them."""
 PAGE_PATHS: Mapping[Language, str] = {"en": "/", "zh": "/zh", "pt": "/pt"}
-"""The same from the root of the application."""
+"""Address of a question from the root of the application."""
 
 
 def question_href(query: str | Mapping[str, object], language: Language) -> str:

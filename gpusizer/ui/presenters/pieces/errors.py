@@ -42,9 +42,9 @@ _TITLES = {
 
 
 def error_html(error: GpusizerError, examples: Sequence[str], words: Words) -> Markup:
-    """Write the panel that stands in place of the answer.
+    """Write the panel that replaces the answer.
 
-    Where models can be tried, those with names alike stand in place of the `examples`.
+    Where models can be tried, those with similar names replace the `examples`.
     """
     near = suggested_models(error) if examples else []
     fields = {name: value for name, value in error.fields.items() if name == "repo_id"}
@@ -61,7 +61,7 @@ def error_html(error: GpusizerError, examples: Sequence[str], words: Words) -> M
 
 
 def _without_suggestions(error: GpusizerError) -> GpusizerError:
-    """The error alone: what it suggests stands on buttons."""
+    """Return the error without its suggestions, which buttons show."""
     fields = {name: value for name, value in error.fields.items() if name != "suggestions"}
     return type(error)(**fields)
 

@@ -46,7 +46,7 @@ class Column(Generic[_Row]):
     width: int = 0
 
     def sorted_by(self, row: _Row) -> Value:
-        """The value, printable, of which none is unknown in an ascending column."""
+        """Return the sort key, printable; unknown values sort last in an ascending column."""
         value = self.value(row)
         if isinstance(value, str):
             return printable(value)
@@ -54,7 +54,7 @@ class Column(Generic[_Row]):
 
 
 class GridUpdate(TypedDict):
-    """What `gr.update` takes of a table."""
+    """Arguments of `gr.update` for a table."""
 
     value: dict[str, object]
     headers: list[str]
@@ -74,8 +74,7 @@ def numbers(
     width: int = 0,
     ascending: bool = False,
 ) -> Column[_Row]:
-    """A column of amounts, sorted by how many units they are to so many digits; a dash stands for
-    an unknown one."""
+    """Return a column of amounts, sorted by their rounded units; unknown ones are dashes."""
 
     def value(row: _Row) -> Value:
         known_amount = amount(row)
@@ -97,7 +96,7 @@ def marked(
     width: int = 0,
     ascending: bool = False,
 ) -> Column[_Row]:
-    """A column of markup, which a template has written, since that escapes."""
+    """Return a column of markup, which a template has written, since that escapes."""
     return Column(name, value, write, "html", ascending, width)
 
 

@@ -20,7 +20,7 @@ class Words(NumberFormat):
         return text(f"page.{key}", self.language, **fields)
 
     def optional(self, key: str, **fields: object) -> str | None:
-        """Return the sentence under `page.<key>`, None where there is none."""
+        """Return the sentence under `page.<key>`, or None without one."""
         return self(key, **fields) if f"page.{key}" in sentences(self.language) else None
 
     def note(self, note: Note) -> str:
