@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gpusizer.library import size as size
     from gpusizer.library import train as train
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 __all__ = (
     *("CompareAnswer", "GpusAnswer", "ModelsAnswer", "SizeAnswer", "TrainAnswer"),
     *("compare", "errors", "list_gpus", "models_for", "say_error", "size", "train"),

@@ -119,7 +119,7 @@ def test_the_wheel_holds_every_table_that_answers_read(wheel: Path) -> None:
     assert {name for name in tables - packed if not _BENCHMARKS_ONLY.search(name)} == set()
     assert {"gpusizer/text/pt.toml", "gpusizer/_scrapers/readme/arguments.toml"} <= packed
     assert "gpusizer/docs/accuracy.md" in packed
-    assert {name.split("/")[0] for name in packed} == {"gpusizer", "gpusizer-0.1.0.dist-info"}
+    assert {name.split("/")[0] for name in packed} == {"gpusizer", "gpusizer-1.0.0.dist-info"}
 
 
 def test_serving_without_the_page_is_said_plainly(installed: Path, tmp_path: Path) -> None:
