@@ -9,7 +9,7 @@ from gpusizer.advice.alternatives import is_priced_by_rent
 from gpusizer.advice.conclusion.fit import lacks_ram
 from gpusizer.advice.ranking import Ranked
 from gpusizer.core.units import GIB
-from gpusizer.fit.run_config import RunConfig
+from gpusizer.fit.run_config import RunConfig, usable_memory
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.serving.replicas import ServingTarget
 from gpusizer.serving.serving_rows import Replicas
@@ -212,8 +212,15 @@ def _spare(place: Ranked, words: Words) -> str:
     headroom = place.fit.headroom_bytes
     if headroom is None or place.fit.config.in_part:
         return ""
-    key = "cards.spare" if headroom >= 0 else "cards.short"
-    return words(key, amount=words.amount(abs(headroom)))
+    config, amount = place.fit.config, words.amount(abs(headroom))
+    if headroom < 0:
+        return words("cards.short", amount=amount)
+    # An engine that takes a share at once leaves the rest of the device to no model.
+    if config.machine.gpus and config.estimate.utilization < 1:
+        share = usable_memory(config.gpu, config.estimate).utilization
+        percent = words.number(100 * share, ".3g")
+        return words("figure.spare_of_share", amount=amount, percent=percent)
+    return words("cards.spare", amount=amount)
 
 
 def _price(place: Ranked, words: Words) -> Figure:
