@@ -214,12 +214,22 @@ def test_an_unreachable_first_token_is_said() -> None:
     assert {note.code for note in late.notes} >= {"plan_first_token_too_late"}
 
 
-def test_lengths_left_open_are_shares_of_the_context() -> None:
-    fields = {"prompt_tokens": None, "answer_tokens": None, "context": 4000, "gpu": "h100 sxm"}
-    target = plan(**fields).target
-    assert (target.prompt_tokens, target.answer_tokens) == (3000, 1000)
-    target = plan(**{**fields, "answer_tokens": 500}).target
-    assert (target.prompt_tokens, target.answer_tokens) == (3500, 500)
+@pytest.mark.parametrize(
+    ("stated", "lengths"),
+    [
+        ({}, (1000, 300)),
+        ({"context": 1000}, (750, 250)),
+        ({"prompt_tokens": 4000}, (4000, 4192)),
+        ({"answer_tokens": 192}, (8000, 192)),
+    ],
+)
+def test_open_lengths_at_a_rate_are_usual_ones(
+    stated: dict[str, int], lengths: tuple[int, int]
+) -> None:
+    """Requests that fill their context would cost ten times; what is stated shares it."""
+    open_lengths = {"prompt_tokens": None, "answer_tokens": None, "gpu": "h100 sxm"}
+    target = plan(**{**open_lengths, **stated}).target
+    assert (target.prompt_tokens, target.answer_tokens) == lengths
 
 
 def test_lengths_left_open_share_out_what_the_model_has() -> None:

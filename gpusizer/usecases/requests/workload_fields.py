@@ -245,6 +245,10 @@ class WorkloadFields(UseFields, SpeculationFields, EngineFields, LlamaCppFields,
         return Workload(**{name: getattr(self, name) for name in names})
 
 
+# Tokens of a request whose lengths are open: conversations at Azure have prompts of 1,020 in the
+# median, and answers of 129 (Splitwise, ISCA 2024, section 3); models write longer ones since.
+TYPICAL_PROMPT, TYPICAL_ANSWER = 1000, 300
+
 # Fields of a request's tokens, which several users may state without a rate.
 LENGTHS = frozenset(("prompt_tokens", "answer_tokens", "shared_prefix_tokens"))
 
@@ -264,14 +268,15 @@ class TargetFields(RequestModel):
         None,
         ge=1,
         le=MOST_CONTEXT,
-        description="tokens of a prompt, of requests at a rate or of several users; without it"
-        " three quarters of the context",
+        description="tokens of a prompt, of requests at a rate or of several users; without both"
+        f" lengths {TYPICAL_PROMPT:,} at a rate; else three quarters of the context",
     )
     answer_tokens: Tokens | None = Field(
         None,
         ge=1,
         le=MOST_CONTEXT,
-        description="tokens of an answer; without it the rest of the context",
+        description="tokens of an answer; without both lengths"
+        f" {TYPICAL_ANSWER:,} at a rate; else the rest of the context",
     )
     ttft_ms: Annotated[Number | None, Unit("MS")] = Field(
         None, ge=1, le=1e7, description="most milliseconds to the first token of an answer"
@@ -363,6 +368,10 @@ class TargetFields(RequestModel):
 
     def _lengths_within(self, context: int) -> tuple[int, int]:
         prompt, answer = self.prompt_tokens, self.answer_tokens
+        # Many requests have other lengths than the longest that a context takes.
+        is_open = self.requests_per_second is not None and not self._names_lengths
+        if is_open and context >= TYPICAL_PROMPT + TYPICAL_ANSWER:
+            return TYPICAL_PROMPT, TYPICAL_ANSWER
         if answer is None:
             prompt = prompt or prompt_tokens(context)
             return prompt, _rest("prompt_tokens", prompt, context)
