@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpusizer.library import CompareAnswer as CompareAnswer
+    from gpusizer.library import DeskAnswer as DeskAnswer
     from gpusizer.library import GpusAnswer as GpusAnswer
     from gpusizer.library import ModelsAnswer as ModelsAnswer
     from gpusizer.library import SizeAnswer as SizeAnswer
     from gpusizer.library import TrainAnswer as TrainAnswer
     from gpusizer.library import compare as compare
+    from gpusizer.library import desk as desk
     from gpusizer.library import errors as errors
     from gpusizer.library import list_gpus as list_gpus
     from gpusizer.library import models_for as models_for
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 
 __version__ = "1.0.0"
 __all__ = (
-    *("CompareAnswer", "GpusAnswer", "ModelsAnswer", "SizeAnswer", "TrainAnswer"),
-    *("compare", "errors", "list_gpus", "models_for", "say_error", "size", "train"),
+    *("CompareAnswer", "DeskAnswer", "GpusAnswer", "ModelsAnswer", "SizeAnswer", "TrainAnswer"),
+    *("compare", "desk", "errors", "list_gpus", "models_for", "say_error", "size", "train"),
 )
 
 if not TYPE_CHECKING:  # type checkers would take any name for known

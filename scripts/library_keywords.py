@@ -38,6 +38,7 @@ SIGNATURES: Mapping[str, Signature] = {
     "compare": Signature("CompareKeywords", ("gpus", "model")),
     "models-for": Signature("ModelsKeywords", ("gpu",)),
     "gpus": Signature("GpusKeywords", ("query",)),
+    "desk": Signature("DeskKeywords", ("models", "gpu")),
 }
 """By the name of a use case."""
 _TYPES = {int: "int", float: "float", bool: "bool", str: "str", tuple: "str | Sequence[str]"}
@@ -53,6 +54,8 @@ def module_text() -> str:
         own: list[FieldDescription] = []
         for heading, described in described_groups(USE_CASES[question].request).items():
             fields = tuple(field for field in described if field.name not in signature.named)
+            if not fields:
+                continue
             base = _class_name(heading)
             if base not in shared:
                 shared[base] = fields

@@ -34,6 +34,12 @@ def bytes_of_a_method(model: str, method: str) -> int:
     return gpusizer.train(model, method=method, offline=True).estimates[0].total_bytes
 
 
+def waiting_beside(lines: list[str], machine: str) -> list[str]:
+    """Return the models that are not loaded beside the others on a machine."""
+    found: gpusizer.DeskAnswer = gpusizer.desk(lines, machine, offline=True)
+    return [model.repo_id for model in found.models if model.state != "resident"]
+
+
 def vendor_of(query: str) -> str | None:
     """Return the vendor of the first card that is found; None for no card."""
     found: gpusizer.GpusAnswer = gpusizer.list_gpus(query, max_watts=500)

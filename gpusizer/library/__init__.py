@@ -17,6 +17,8 @@ from gpusizer.api.base import AnswerModel
 from gpusizer.api.comparison import CompareAnswer as CompareAnswer
 from gpusizer.api.comparison import GpusAnswer as GpusAnswer
 from gpusizer.api.comparison import compare_answer, gpus_answer
+from gpusizer.api.desk import DeskAnswer as DeskAnswer
+from gpusizer.api.desk import desk_answer
 from gpusizer.api.models import ModelsAnswer as ModelsAnswer
 from gpusizer.api.models import models_answer
 from gpusizer.api.size import SizeAnswer as SizeAnswer
@@ -31,6 +33,7 @@ from gpusizer.core.request_model import RequestModel
 from gpusizer.core.settings import Settings
 from gpusizer.library.keywords import (
     CompareKeywords,
+    DeskKeywords,
     GpusKeywords,
     ModelsKeywords,
     SizeKeywords,
@@ -95,6 +98,22 @@ def models_for(
 ) -> ModelsAnswer:
     """Return models that run on a GPU, or on the machine in `rig`."""
     return _answer("models-for", models_answer, {"gpu": gpu, **fields}, offline, token, lang)
+
+
+def desk(
+    models: str | Sequence[str],
+    gpu: str = "",
+    *,
+    offline: bool = False,
+    token: str | None = None,
+    lang: str = "en",
+    **fields: Unpack[DeskKeywords],
+) -> DeskAnswer:
+    """Return who lives where of several models on one machine, a line of text each; without `gpu`
+    the cheapest boards that keep all loaded."""
+    return _answer(
+        "desk", desk_answer, {"models": models, "gpu": gpu, **fields}, offline, token, lang
+    )
 
 
 def list_gpus(query: str = "", *, lang: str = "en", **fields: Unpack[GpusKeywords]) -> GpusAnswer:

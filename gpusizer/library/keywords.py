@@ -331,3 +331,15 @@ class ModelsKeywords(
 
 class GpusKeywords(FiltersGroup, total=False):
     """Keyword arguments of `gpus`."""
+
+
+class DeskKeywords(
+    MachineOfTheNamedGpusGroup,
+    MemoryOfTheNamedGpusGroup,
+    FiltersGroup,
+    DiskGroup,
+    total=False,
+):
+    """Keyword arguments of `desk`."""
+
+    network_gbit_per_s: float | None

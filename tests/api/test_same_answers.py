@@ -21,6 +21,7 @@ _FUNCTIONS: Mapping[str, Callable[..., AnswerModel]] = {
     "compare": gpusizer.compare,
     "models-for": gpusizer.models_for,
     "gpus": gpusizer.list_gpus,
+    "desk": gpusizer.desk,
 }
 QUESTIONS: Sequence[tuple[str, Mapping[str, Any]]] = (
     ("size", {"model": "Qwen/Qwen3-8B", "gpu": "4090", "context": 32768}),
@@ -41,6 +42,8 @@ QUESTIONS: Sequence[tuple[str, Mapping[str, Any]]] = (
     ("compare", {"gpus": ["4090", "2x3090"], "model": "google/gemma-3-27b-it"}),
     ("compare", {"gpus": ["4060", "A100 80GB MIG 1g.10gb"]}),
     ("models-for", {"gpu": "3060", "purpose": "chat", "top": 5}),
+    ("desk", {"models": ["Qwen/Qwen3-8B users=2", "BAAI/bge-large-en-v1.5"], "gpu": "2x 3060"}),
+    ("desk", {"models": "Qwen/Qwen3-8B", "max_usd": 1000}),
     ("gpus", {"query": "rtx 40", "max_watts": 250}),
 )
 

@@ -52,6 +52,9 @@ def test_a_strictly_typed_program_runs() -> None:
     assert library_user.bytes_of_a_method(MODEL, "qlora") < library_user.bytes_of_a_method(
         MODEL, "full"
     )
+    lines = [MODEL, "Qwen/Qwen3-14B quant=bf16"]
+    assert library_user.waiting_beside(lines, "3090") == ["Qwen/Qwen3-14B"]
+    assert library_user.waiting_beside(lines, "2x 3090") == []
     assert library_user.vendor_of("4090") == "NVIDIA"
     assert "/" in library_user.first_family("4090")
 
