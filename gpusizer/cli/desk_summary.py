@@ -15,15 +15,11 @@ _FILES = "files: --compose FILE, --llama-swap FILE; more: --details, --json"
 
 def desk_summary(desk: Desk) -> str:
     """Write the conclusion, the models in starting order, the devices and the notes."""
-    order = sorted(desk.models, key=_order)
     said = lines_text([desk.conclusion.sentence(say_note)])
     notes = lines_text(f"! {say_note(note)}" for note in desk.notes)
-    return "\n\n".join(filter(None, (said, table(_MODELS, order), _devices(desk), notes, _FILES)))
-
-
-def _order(model: DeskModel) -> tuple[bool, bool, int]:
-    start = model.server.start if model.server else None
-    return model.server is None, start is None, start or 0
+    return "\n\n".join(
+        filter(None, (said, table(_MODELS, desk.in_starting_order), _devices(desk), notes, _FILES))
+    )
 
 
 def _devices(desk: Desk) -> str:
@@ -75,16 +71,6 @@ def _held(model: DeskModel) -> str:
     return " + ".join(parts)
 
 
-def _told(model: DeskModel) -> str:
-    server = model.server
-    if server is None:
-        return ""
-    if server.share is not None:
-        return f"{server.config.estimate.engine.abilities.share_option} {server.share:g}"
-    arranged = server.config.arranged
-    return "" if arranged is None else f"-ngl {arranged.how.gpu_layers}"
-
-
 def _context(model: DeskModel) -> str:
     workload, server = model.question.study.workload, model.server
     if not is_text(model.profile):
@@ -108,7 +94,7 @@ _MODELS: Columns[DeskModel] = {
     "engine": _engine,
     "on": _where,
     "holds GiB": _held,
-    "told": _told,
+    "told": lambda model: model.server.told if model.server else "",
     "context": _context,
     "loads in": _load,
 }

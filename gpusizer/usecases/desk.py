@@ -102,6 +102,16 @@ class Desk:
     conclusion: Conclusion
     notes: tuple[Note, ...]
 
+    @property
+    def in_starting_order(self) -> tuple[DeskModel, ...]:
+        """The models as their servers start; then those that wait, and those without a place."""
+        return tuple(sorted(self.models, key=_start_place))
+
+
+def _start_place(model: DeskModel) -> tuple[bool, bool, int]:
+    start = model.server.start if model.server else None
+    return model.server is None, start is None, start or 0
+
 
 def desk(sizer: Sizer, request: DeskRequest) -> Desk:
     """Place the models of a request on its machine, or on the cheapest that keeps all loaded.

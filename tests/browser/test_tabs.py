@@ -21,13 +21,18 @@ TABS = {
     "compare": ("&gpus=4090,h100&model=" + LLAMA, "#gs-compare-cards .gs-side"),
     "train": ("&gpu=4090&method=qlora&model=" + LLAMA, "#gs-training .gs-ranked tbody tr"),
     "reverse": ("&gpu=3090%20%2B%203060%20%2B%2064gb%20ram", "#gs-reverse-grid [role=gridcell]"),
+    "desk": (
+        "&gpu=2x%203090%20%2B%2064%20GB%20RAM&models=Qwen/Qwen3-30B-A3B%20users%3D2"
+        "%0ABAAI/bge-large-en-v1.5%0Aopenai/whisper-large-v3%20resident%3Dno",
+        "#gs-desk .gs-servers tbody tr",
+    ),
     "catalogue": ("", "#gs-catalogue-grid [role=gridcell]"),
     "know": ("", "#gs-accuracy [lang=en] table"),
     "log": ("", "#gs-log-go"),
 }
 
 
-_WHOLE_TABLES = (("log", 1280), ("log", 390))  #
+_WHOLE_TABLES = (("log", 1280), ("log", 390), ("desk", 390))  #
 
 
 _OPENED = {"en": (1280, "light"), "zh": (390, "dark"), "pt": (390, "light")}  #

@@ -54,6 +54,15 @@ class DeskServer:
     def stays(self) -> bool:
         return self.seat.stays
 
+    @property
+    def told(self) -> str:
+        """The option that limits its memory: a share of the card, or layers on devices; "" for an
+        engine that takes what it needs."""
+        if self.share is not None:
+            return f"{self.config.estimate.engine.abilities.share_option} {self.share:g}"
+        arranged = self.config.arranged
+        return "" if arranged is None else f"-ngl {arranged.how.gpu_layers}"
+
 
 def servers_of(
     machine: Machine, models: Sequence[Choices], placing: Placing

@@ -44,6 +44,8 @@ def build_page(
             forms.append(answer_tabs.build_train(questions, tab, listeners))
         with _tab("reverse", words) as tab:
             forms.append(answer_tabs.build_reverse(questions, tab, listeners))
+        with _tab("desk", words) as tab:
+            forms.append(answer_tabs.build_desk(questions, tab, listeners))
         with _tab("know", words):
             log_fold = know_tab.build(questions, listeners)
     tabs.change(None, None, None, js=scripts.call("gsAddress.opened"), **listeners.quiet("tab"))

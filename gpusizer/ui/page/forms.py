@@ -17,6 +17,7 @@ from gpusizer.memory.engines import ENGINES
 from gpusizer.quality.boards import PURPOSES
 from gpusizer.quality.quality import WORDS
 from gpusizer.usecases.models_for.models_request import LICENSES, ModelsRequest
+from gpusizer.usecases.requests.desk_request import DeskRequest
 from gpusizer.usecases.requests.pasted_machine import machine_in_words
 from gpusizer.usecases.requests.request import CompareRequest, SizeRequest
 from gpusizer.usecases.requests.request_docs import described_fields
@@ -65,6 +66,8 @@ OPEN_MENUS = frozenset({"license"})
 """Menus that take other texts as well."""
 CHIPS = frozenset({"purpose"})
 """Menus whose choices all stand on the page."""
+LINES = frozenset({"models"})
+"""Texts of several lines."""
 
 _IN_WORDS: Mapping[str, Callable[[str], str]] = {"model": model_in_words, "gpu": machine_in_words}
 
@@ -72,6 +75,7 @@ FieldValue = str | float | bool
 """Value of a component of a form; an empty number has the text ""."""
 
 _MAX_CHARS = 300
+_MAX_CHARS_OF_LINES = 2400  # of an address: 8 models
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,7 @@ class Form:
     def read(self, address: str | Mapping[str, str]) -> dict[str, str]:
         """Return the texts that an address states."""
         stated = address if isinstance(address, Mapping) else dict(parse_qsl(address.lstrip("?")))
-        texts = {name: stated.get(name, "")[:_MAX_CHARS] for name in self.names}
+        texts = {name: stated.get(name, "")[: _most_chars(name)] for name in self.names}
         flags = (name for name in self.names if self.kind(name) is bool)
         return self.texts(texts | {name: self._known(name, texts[name]) for name in flags})
 
@@ -187,8 +191,13 @@ FORMS: Mapping[str, Form] = {
     "reverse": Form(
         ModelsRequest, ("gpu", "context"), ("purpose", "license", "live"), machine=_MACHINE
     ),
+    "desk": Form(DeskRequest, ("models", "gpu"), machine=_MACHINE),
 }
 """By tab, in the order of the page. A field that is named here appears on the page."""
+
+
+def _most_chars(name: str) -> int:
+    return _MAX_CHARS_OF_LINES if name in LINES else _MAX_CHARS
 
 
 def _in_words(name: str, text: str) -> str:

@@ -1,11 +1,12 @@
-"""Listeners of the other tabs: training, models for a GPU, a pasted log, the catalogue."""
+"""Listeners of the other tabs: training, models for a GPU, a desk, a pasted log, the catalogue."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 import gradio as gr
+from markupsafe import Markup
 
 from gpusizer.core.errors import GpusizerError
 from gpusizer.hub.reading_steps import OnStep, watched
@@ -16,6 +17,7 @@ from gpusizer.ui.page.plots import figure_shown
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
 from gpusizer.ui.presenters.catalogue import catalogue_html, sold_first
 from gpusizer.ui.presenters.charts.quality import models_plot
+from gpusizer.ui.presenters.desk import desk_html
 from gpusizer.ui.presenters.log import log_html
 from gpusizer.ui.presenters.models_for import columns, copies_html, models_for_html
 from gpusizer.ui.presenters.pieces.errors import error_html
@@ -26,12 +28,16 @@ from gpusizer.ui.presenters.training import training_html
 from gpusizer.ui.server.answer_cache import ForVisitor
 from gpusizer.ui.server.endpoints import with_rights
 from gpusizer.ui.server.reading import RANKED, Reading, attempt, told
+from gpusizer.usecases.desk import Desk, desk
 from gpusizer.usecases.models_for.models_request import ModelsRequest
+from gpusizer.usecases.requests.desk_request import DeskRequest
 from gpusizer.usecases.requests.request import ListingRequest
 from gpusizer.usecases.requests.training_request import TrainingRequest
 from gpusizer.usecases.sizer import Sizer
 from gpusizer.usecases.trainer import train
 from gpusizer.usecases.training_report import TrainingReport
+
+_Record = TypeVar("_Record")
 
 
 class TabHandlers:
@@ -68,29 +74,44 @@ class Questions(TabHandlers):
 
         It has memory, time and price, and the query string.
         """
-        texts, query = _asked(FORMS["train"], asked)
-        model = texts.get("model", "")
-        if (idle := _idle(asked, model, query)) is not None:
+        yield from self._read_and_tell("train", asked, _train, training_html)
+
+    def desk(self, asked: FormCall) -> Iterator[Shown]:
+        """Yield the status while models are read, then who lives where, and the query string."""
+        yield from self._read_and_tell("desk", asked, _desk, desk_html)
+
+    def _read_and_tell(
+        self,
+        tab: str,
+        asked: FormCall,
+        answer: Callable[[Sizer, Mapping[str, str]], _Record],
+        html: Callable[[_Record, Words], Markup],
+    ) -> Iterator[Shown]:
+        """Answer the form of a tab whose first field names what is read."""
+        form = FORMS[tab]
+        texts, query = _asked(form, asked)
+        named = texts.get(form.first[0], "")
+        if (idle := _idle(asked, named, query)) is not None:
             yield idle
             return
-        fields = FORMS["train"].fields(texts)
+        fields = form.fields(texts)
         if "gpu" not in fields:  # memory is stated of GPUs that are named
             fields = {name: text for name, text in fields.items() if name not in OF_NAMED_GPUS}
-        reading = Reading(partial(self._read_and_train, self._of(asked.token), fields))
-        for status in told(reading, model, self.words):
-            yield {"status": status if model else ""}
+        sizer = self._of(asked.token)
+
+        def read(on_step: OnStep) -> _Record | GpusizerError:
+            watching = sizer.reading(watched(sizer.fetch, on_step))
+            return attempt(lambda: answer(watching, fields))
+
+        reading = Reading(read)
+        for status in told(reading, named, self.words):
+            yield {"status": status if named else ""}
         result = reading.result
         if isinstance(result, GpusizerError):
             shown = error_html(result, (), self.words)
         else:
-            shown = training_html(result, self.words)
+            shown = html(result, self.words)
         yield {"status": "", "answer": shown, "query": query}
-
-    def _read_and_train(
-        self, sizer: Sizer, fields: Mapping[str, str], on_step: OnStep
-    ) -> TrainingReport | GpusizerError:
-        watching = sizer.reading(watched(sizer.fetch, on_step))
-        return attempt(lambda: train(watching, TrainingRequest.from_fields(fields)))
 
     def models_for(self, asked: FormCall) -> Iterator[Shown]:
         """Yield the status, then the models that a card or a machine runs, and the query string."""
@@ -123,6 +144,14 @@ class Questions(TabHandlers):
         if isinstance(result, GpusizerError):
             return error_html(result, (), self.words)
         return log_html(result, self.words)
+
+
+def _train(sizer: Sizer, fields: Mapping[str, str]) -> TrainingReport:
+    return train(sizer, TrainingRequest.from_fields(fields))
+
+
+def _desk(sizer: Sizer, fields: Mapping[str, str]) -> Desk:
+    return desk(sizer, DeskRequest.from_fields(fields))
 
 
 def _asked(form: Form, asked: FormCall) -> tuple[dict[str, str], str]:

@@ -132,10 +132,10 @@ def _bars(place: Ranked, words: Words) -> Iterator[Bar]:
 
 def _bar(name: str, used_bytes: int, memory_bytes: int, words: Words) -> Bar:
     share = 100 * used_bytes / memory_bytes
-    return Bar(name, _used(used_bytes, memory_bytes, words), min(100.0, share), share > 100)
+    return Bar(name, used_text(used_bytes, memory_bytes, words), min(100.0, share), share > 100)
 
 
-def _used(used_bytes: int, memory_bytes: int, words: Words) -> str:
+def used_text(used_bytes: int, memory_bytes: int, words: Words) -> str:
     """Write a part of a memory: "9.2 of 12.0 GiB"."""
     used = used_bytes / GIB
     number = words.number(used, ",.0f" if used >= _NO_DECIMALS else ".1f")
@@ -202,7 +202,7 @@ def _memory(place: Ranked, words: Words) -> Figure:
         used, memory = parts.ram_bytes or config.estimate.needed.likely, machine.free_ram_bytes or 0
     return Figure(
         words("figure.memory_each" if each else "figure.memory"),
-        _used(used, memory, words),
+        used_text(used, memory, words),
         _spare(place, words),
     )
 

@@ -73,14 +73,14 @@ def loading_text(place: Ranked, words: Words) -> str:
     return words(
         "start.loading",
         size=words.amount_gb(times.stored_bytes),
-        download=_duration(times.download_minutes, words),
+        download=duration_text(times.download_minutes, words),
         network=words.number(assumed.network_gbit_per_s, "g"),
-        load=_duration(times.disk_minutes, words),
+        load=duration_text(times.disk_minutes, words),
         disk=words.number(assumed.disk_gb_per_s, "g"),
     )
 
 
-def _duration(minutes: float, words: Words) -> str:
+def duration_text(minutes: float, words: Words) -> str:
     """Write a duration in seconds, minutes or hours, to two digits."""
     if minutes < 1:
         return words("start.seconds", time=words.whole(max(1, minutes * SECONDS_PER_MINUTE)))

@@ -37,6 +37,25 @@ MACHINES: Examples = {
     "3090 + 3060 + 64 GB RAM": {"tab": "reverse", "gpu": "3090 + 3060 + 64gb ram"},
     "M3 Max 128GB": {"tab": "reverse", "gpu": "M3 Max 128GB"},
 }
+DESKS: Examples = {
+    "Qwen3-30B-A3B · bge · Whisper · 2 × 3090": {
+        "tab": "desk",
+        "models": "Qwen/Qwen3-30B-A3B users=2 context=32768\n"
+        "BAAI/bge-large-en-v1.5\nopenai/whisper-large-v3 resident=no",
+        "gpu": "2x 3090 + 64 GB RAM",
+    },
+    "Qwen3-8B · FLUX.1-dev · 4090": {
+        "tab": "desk",
+        "models": "Qwen/Qwen3-8B context=16384\nblack-forest-labs/FLUX.1-dev",
+        "gpu": "4090",
+    },
+    "3 × vLLM · A100": {
+        "tab": "desk",
+        "models": "Qwen/Qwen3-8B users=8 engine=vllm\nQwen/Qwen3-0.6B engine=vllm\n"
+        "openai/whisper-large-v3 engine=vllm",
+        "gpu": "A100 80GB",
+    },
+}
 
 QUESTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "get": ("Qwen3-8B", {"model": "Qwen/Qwen3-8B"}),

@@ -16,6 +16,7 @@ window.gsAsking = (() => {
     compare: ['gs-compare-cards'],
     train: ['gs-train-answer'],
     reverse: ['gs-reverse-answer', 'gs-reverse-grid'],
+    desk: ['gs-desk-answer'],
   };
   // Elements that a wish changes where the question stays.
   const cards = ['gs-cards-block', 'gs-compare-cards'];
@@ -23,15 +24,18 @@ window.gsAsking = (() => {
     pick: cards, drop: cards, plans: cards,
     rank: ['gs-answer-block', 'gs-ranking-block', 'gs-ranking-grid'],
   };
-  const answered = '#gs-answer, #gs-training, #gs-reverse, .gs-side';
+  const answered = '#gs-answer, #gs-training, #gs-reverse, #gs-desk, .gs-side';
   // Enter in another field does not ask before something is named.
-  const insisting = '[id$=-go], #gs-model, #gs-compare-model, #gs-train-model, #gs-reverse-gpu';
+  const insisting = '[id$=-go], #gs-model, #gs-compare-model, #gs-train-model, #gs-reverse-gpu'
+    + ', #gs-desk-models';
   const tabs = {};
   const of = tab => tabs[tab] ??= {wishes: [], again: '', name: '', calls: 0};
   const blocks = tab => answers[tab].map(id => document.getElementById(id)).filter(Boolean);
   let pressed = null, isMoving = false, opened = location.search, here = opened;
   document.addEventListener('keydown', e => {
-    if (e.key === 'Enter' && e.target.matches?.('input, textarea')) pressed = e.target;
+    // In a text of several lines Enter begins the next one; with Shift it asks.
+    const asks = e.shiftKey ? 'input, textarea' : 'input';
+    if (e.key === 'Enter' && e.target.matches?.(asks)) pressed = e.target;
   }, true);
   document.addEventListener('click', e => {
     if (e.target.closest?.('[id$=-go], [data-model]')) pressed = e.target;
@@ -118,7 +122,8 @@ window.gsAsking = (() => {
       }
       const isShown = blocks(tab)[0]?.querySelector(answered) != null;
       // The field may say already what is asked next.
-      mine.name = isShown ? new URLSearchParams(query).get(named) ?? '' : '';
+      const name = new URLSearchParams(query).get(named) ?? '';
+      mine.name = isShown ? name.split('\n')[0] : '';
       const told = document.querySelector('.gs-told');
       if (told) told.textContent = headings(tab)[0]?.textContent ?? '';
       if (asker && (now === asker || now === document.body)) focus(tab);

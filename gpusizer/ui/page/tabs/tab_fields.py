@@ -13,7 +13,7 @@ from gradio.components import Component
 from gpusizer.core.messages import Note
 from gpusizer.memory.engines import ENGINES
 from gpusizer.text import Language
-from gpusizer.ui.page.forms import CHIPS, FORMS, MENUS, OPEN_MENUS, purpose_of
+from gpusizer.ui.page.forms import CHIPS, FORMS, LINES, MENUS, OPEN_MENUS, purpose_of
 from gpusizer.ui.presenters.pieces.grid import Column, headers
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.server.endpoints import QUEUE
@@ -21,6 +21,7 @@ from gpusizer.usecases.requests.request_docs import described_fields
 from gpusizer.usecases.training_report import method_name
 
 _GRID_HEIGHT = 640  # pixels; the stylesheet sets fewer on a phone
+_LINES, _MOST_LINES = 4, 12  # of a text of several lines
 _NUMBER_WIDTH = 150  # pixels, at least
 _STEPS = {"acceptance_rate": 0.05}
 _NAME = gr.InputHTMLAttributes(autocorrect="off", autocapitalize="off", spellcheck=False)
@@ -175,7 +176,15 @@ def field(tab: str, name: str, words: Words) -> Field:
         # "" means no value, which Gradio's types leave out.
         return gr.Number(value, step=step, min_width=_NUMBER_WIDTH, **options)  # type: ignore[arg-type]
     hint = words.optional(f"field.{name}.placeholder")
-    return gr.Textbox(str(value), placeholder=hint, max_lines=1, html_attributes=_NAME, **options)
+    least, most = (_LINES, _MOST_LINES) if name in LINES else (1, 1)
+    return gr.Textbox(
+        str(value),
+        placeholder=hint,
+        lines=least,
+        max_lines=most,
+        html_attributes=_NAME,
+        **options,
+    )
 
 
 def _classes(tab: str, name: str) -> list[str]:

@@ -1,0 +1,147 @@
+"""The desk on the page: its address, its bars, its table, what waits and why, and its files."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+
+from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.page.asked import START, FormCall, PageEvent
+from gpusizer.ui.page.forms import FORMS
+from gpusizer.ui.presenters.desk import desk_html
+from gpusizer.ui.presenters.pieces.number_format import DASH
+from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.presenters.tab_examples import DESKS
+from gpusizer.usecases.desk import Desk, desk
+from gpusizer.usecases.requests.desk_request import MOST_MODELS, DeskRequest
+from tests.pages import ENGLISH, hostile_sizer, inert, page_handlers
+from tests.sizers import embedded_sizer
+
+SMALL, MEDIUM, TINY = "Qwen/Qwen3-8B", "Qwen/Qwen3-14B", "Qwen/Qwen3-0.6B"
+MIXED = (
+    f"Qwen/Qwen3-30B-A3B users=2 context=32768\n{TINY} engine=vllm\nopenai/whisper-large-v3",
+    "3090 + 3060 + 64 GB RAM",
+)
+CROWDED = (f"{SMALL}\n{MEDIUM} resident=no\n{MEDIUM} resident=no\n{SMALL} quant=bf16", "3090")
+
+
+def placed(models: str, gpu: str) -> Desk:
+    return desk(embedded_sizer(), DeskRequest.from_fields({"models": models, "gpu": gpu}))
+
+
+def cells(markup: str, column: str) -> list[str]:
+    """Texts of one column, with small print after a space."""
+    found = re.findall(rf'<t[hd][^>]* class="gs-col-{column}[ "][^>]*>(.*?)</t[hd]>', markup)
+    texts = [unescape(re.sub(r"<[^>]+>", " ", cell)).strip() for cell in found]
+    return texts[1:]  # below the heading
+
+
+@pytest.mark.parametrize("name", DESKS)
+def test_an_example_is_answered_and_its_address_brings_it_back(name: str) -> None:
+    questions, form = page_handlers().questions, FORMS["desk"]
+    fields = {name: text for name, text in DESKS[name].items() if name != "tab"}
+    *_, shown = questions.desk(FormCall(fields))
+    assert 'id="gs-desk"' in shown["answer"]
+    assert form.read(str(shown["query"])) == fields
+    *_, again = questions.desk(FormCall({}, wishes=(PageEvent("load", str(shown["query"])),)))
+    assert again == shown
+
+
+def test_an_address_holds_as_many_models_as_a_request() -> None:
+    line = f"{'organisation' * 8}/{'model-name' * 9} users=2 context=32768 resident=no"
+    text = "\n".join([line] * MOST_MODELS)
+    assert FORMS["desk"].read({"models": text})["models"] == text
+
+
+def test_nothing_is_asked_without_a_model_unless_the_visitor_does() -> None:
+    questions = page_handlers().questions
+    assert [*questions.desk(FormCall({"models": "", "gpu": "3090"}))] == [{}]
+    cleared = FormCall({}, "models=x", (PageEvent("load", "tab=desk"),))
+    assert [*questions.desk(cleared)] == [START]
+    *_, shown = questions.desk(FormCall({"models": ""}, wishes=(PageEvent("ask", ""),)))
+    assert "gs-error" in str(shown["answer"])
+
+
+def test_memory_of_an_own_machine_is_left_out_where_none_is_named() -> None:
+    questions = page_handlers().questions
+    bought = [
+        [*questions.desk(FormCall({"models": TINY, **own}))][-1]["answer"]
+        for own in ({}, {"used_gb": 4, "ram_gb": 64})
+    ]
+    assert bought[0] == bought[1] and "$" in unescape(str(bought[0]))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("question", [MIXED, CROWDED])
+def test_the_table_says_what_the_answer_does(question: tuple[str, str], language: Language) -> None:
+    found, words = placed(*question), Words(language)
+    markup = desk_html(found, words)
+    inert(markup)
+    order = found.in_starting_order
+    names = [model.profile.repo_id.partition("/")[2] for model in order]
+    assert cells(markup, "model") == names
+    starts = [str(model.server.start) for model in order if model.server and model.server.start]
+    assert cells(markup, "desk_start")[: len(starts)] == starts
+    assert starts == [str(1 + place) for place in range(len(starts))]
+    told = [model.server.told if model.server else "" for model in order]
+    assert cells(markup, "desk_told") == told
+    held = cells(markup, "desk_holds")
+    for model, text in zip(order, held, strict=True):
+        takings = () if model.server is None else model.server.seat.option.takings
+        assert all(words.gib(taking.held_bytes) in text for taking in takings)
+        assert (text == DASH) is (model.server is None)
+
+
+def test_bars_are_full_of_what_stays_and_what_is_free() -> None:
+    found = placed(*MIXED)
+    markup = desk_html(found, ENGLISH)
+    bars = re.findall(r'<div class="gs-bar" style="width:([\d.]+)%">(.*?)</div>', markup, re.DOTALL)
+    in_ram = any(model.server and model.server.seat.option.ram_bytes for model in found.models)
+    assert len(bars) == len(found.machine.gpus) + in_ram
+    largest = max(gpu.device_free_bytes for gpu in found.machine.gpus)
+    if not in_ram:
+        assert [float(width) for width, _ in bars] == pytest.approx(
+            [100 * gpu.device_free_bytes / largest for gpu in found.machine.gpus], abs=0.01
+        )
+    for number, (_, segments) in enumerate(bars[: len(found.machine.gpus)]):
+        widths = [float(width) for width in re.findall(r"width:([\d.]+)%", segments)]
+        assert sum(widths) == pytest.approx(100, abs=0.01)
+        marks = re.findall(r'class="gs-(model-\d)"', segments)
+        there = [n for n, m in enumerate(found.models) if m.server and number in m.server.devices]
+        assert marks == [f"model-{n}" for n in there]
+
+
+def test_what_waits_is_said_with_the_reason_and_the_change_that_helps() -> None:
+    found = placed(*CROWDED)
+    markup = desk_html(found, ENGLISH)
+    assert [model.state for model in found.models].count("resident") < 4
+    for model in found.models:
+        if model.state == "resident":
+            continue
+        name = model.profile.repo_id.partition("/")[2]
+        why = "left_out" if model.server is None else "no_room" if model.must_stay else "may_wait"
+        said = ENGLISH(f"desk.{why}", model=name, time="TIME").partition("TIME")[0]
+        assert said in unescape(markup)
+    last = ENGLISH.note(found.conclusion.said[-1])
+    assert f'<p class="gs-change">{last}</p>' in unescape(markup)
+    assert "gs-change" not in desk_html(placed(*MIXED), ENGLISH)
+
+
+def test_files_are_those_of_the_answer() -> None:
+    found = placed(*MIXED)
+    codes = re.findall(r"<code>(.*?)</code>", desk_html(found, ENGLISH), re.DOTALL)
+    assert [*map(unescape, codes)] == [found.files.compose, found.files.llama_swap]
+    pictures = placed("black-forest-labs/FLUX.1-dev", "4090")  # no server starts it
+    assert pictures.files.compose == "" and "<code>" not in desk_html(pictures, ENGLISH)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_hostile_models_are_escaped(language: Language) -> None:
+    request = DeskRequest.from_fields({"models": "hostile/model\nhostile/model", "gpu": "3090"})
+    inert(desk_html(desk(hostile_sizer(), request), Words(language)))
+    *_, shown = page_handlers(language).questions.desk(
+        FormCall({"models": '<img src=x onerror="1">\n${x}', "gpu": "<b>"}),
+    )
+    inert(str(shown["answer"]))
