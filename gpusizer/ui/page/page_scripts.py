@@ -66,5 +66,8 @@ COPY = script_text("copy", "tell", "copy_code")
 # command.
 CARDS = ("tell", "copy_code", "own_address", "cards", "own_cards")
 
+# offers the GPU that the browser names for the field of the machine
+BROWSER = script_text("graphics_name", "ask_browser")
+
 # scripts of an answer: its examples, its share buttons, and those that show a view below it
 ANSWER = ("try", "tell", "share", "views")

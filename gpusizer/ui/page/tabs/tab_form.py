@@ -10,7 +10,7 @@ import gradio as gr
 
 from gpusizer.ui.page.asked import START, FormCall, Shown, wishes_of
 from gpusizer.ui.page.forms import FORMS
-from gpusizer.ui.page.page_scripts import call
+from gpusizer.ui.page.page_scripts import BROWSER, call
 from gpusizer.ui.page.tabs.tab_fields import (
     Field,
     Listeners,
@@ -116,6 +116,9 @@ def build_form(tab: str, words: Words, between: Callable[[], None] = lambda: Non
     with gr.Row(elem_id=f"{prefix(tab)}-form", equal_height=True, elem_classes=["gs-form"]):
         fields = row(form.first)
         go = go_button(tab, words)
+    if "gpu" in form.first:
+        button = piece("browser", words, f"{prefix(tab)}-gpu")
+        html(button, f"{prefix(tab)}-browser", BROWSER)
     between()
     if form.below:
         with gr.Row(elem_id=f"{prefix(tab)}-below", elem_classes=["gs-fields"]):
