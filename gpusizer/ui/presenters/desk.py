@@ -19,7 +19,7 @@ from gpusizer.usecases.desk import Desk, DeskModel
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """What one model holds of a device.
+    """Part of a device that one model holds.
 
     Attributes:
         mark: name of its colour, the same on every device.
