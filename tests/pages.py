@@ -61,7 +61,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.text += data + " "
+        self.text += data.strip(" ") + " "
 
 
 def inert(markup: str, also: Collection[str] = ()) -> Page:
