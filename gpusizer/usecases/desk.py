@@ -147,7 +147,8 @@ def desk(sizer: Sizer, request: DeskRequest) -> Desk:
     ]
     if not placing.is_proven:
         notes.append(Note("desk_not_proven"))
-    conclusion = conclude_desk(machine, [(m.profile, m.state) for m in models], change, costs)
+    states = [(model.profile, model.state) for model in models]
+    conclusion = conclude_desk(machine, states, change, costs, tried=not untried)
     return Desk(
         request=request,
         machine=machine,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import pytest
 
+from gpusizer.advice.conclusion.desk import conclude_desk
+from gpusizer.core.messages import Note
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.page.asked import START, FormCall, PageEvent
 from gpusizer.ui.page.forms import FORMS
@@ -127,6 +130,17 @@ def test_what_waits_is_said_with_the_reason_and_the_change_that_helps() -> None:
     last = ENGLISH.note(found.conclusion.said[-1])
     assert f'<p class="gs-change">{last}</p>' in unescape(markup)
     assert "gs-change" not in desk_html(placed(*MIXED), ENGLISH)
+
+
+def test_no_change_is_denied_where_none_was_looked_for() -> None:
+    found = placed(*CROWDED)
+    states = [(model.profile, model.state) for model in found.models]
+    none = Note("answer_desk_no_change")
+    for tried in (True, False):
+        conclusion = conclude_desk(found.machine, states, None, None, tried=tried)
+        assert (none in conclusion.said) is tried
+        shown = desk_html(replace(found, change=None, conclusion=conclusion), ENGLISH)
+        assert (ENGLISH.note(none) in unescape(shown)) is tried
 
 
 def test_files_are_those_of_the_answer() -> None:

@@ -1,5 +1,5 @@
 """Desks that people described in public threads: what fitted together there fits here, what did not
-does not, and a second vLLM that counts what the first holds is told more than it was there.
+does not, and a second vLLM that counts what the first holds receives more than it did there.
 
 Two more are in `test_desk.py` (vllm issues 14376 and 10533). Left out are threads that do not name
 the card or the models, and three where ours cannot be held against theirs: vllm issue 4242 (two

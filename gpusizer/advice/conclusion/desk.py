@@ -17,10 +17,13 @@ def conclude_desk(
     states: Sequence[tuple[ModelProfile, str]],
     change: Change | None,
     costs: PlanCosts | None,
+    *,
+    tried: bool = True,
 ) -> Conclusion:
     """Return the conclusion; `states` are the models with what becomes of each ("resident",
-    "on_demand", "left_out"), `costs` those of a machine that was looked for."""
-    said = tuple(_said(machine, states, change, costs))
+    "on_demand", "left_out"), `costs` those of a machine that was looked for. It says that no change
+    helps only where changes were `tried`."""
+    said = tuple(_said(machine, states, change, costs, tried))
     resident = sum(state == "resident" for _, state in states)
     facts: Mapping[str, NoteValue | None] = {
         "models": len(states),
@@ -38,6 +41,7 @@ def _said(
     states: Sequence[tuple[ModelProfile, str]],
     change: Change | None,
     costs: PlanCosts | None,
+    tried: bool,
 ) -> Iterator[Note]:
     gpus, count = machine_name(machine), len(states)
     waiting = [short_name(profile) for profile, state in states if state == "on_demand"]
@@ -54,4 +58,7 @@ def _said(
         yield Note("answer_desk_waiting", waiting=names(waiting))
     if left_out:
         yield Note("answer_desk_left_out", left_out=names(left_out))
-    yield Note("answer_desk_no_change") if change is None else change.note
+    if change is not None:
+        yield change.note
+    elif tried:
+        yield Note("answer_desk_no_change")

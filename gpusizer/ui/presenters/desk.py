@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from gpusizer.advice.conclusion.clauses import is_text, short_name
+from gpusizer.core.messages import Note
 from gpusizer.ui.presenters.conclusion import first_sentence, unbroken
 from gpusizer.ui.presenters.figures import used_text
 from gpusizer.ui.presenters.pieces.number_format import DASH
@@ -43,7 +44,7 @@ class DeviceBar:
 
 def desk_html(desk: Desk, words: Words) -> Markup:
     """Write the verdict, a bar for each device, the servers, what waits, and the files."""
-    bars, waits = [*_bars(desk, words)], [*_waits(desk, words)]
+    bars = [*_bars(desk, words)]
     holders = dict.fromkeys((holder.mark, holder.name) for bar in bars for holder in bar.holders)
     files = {"Docker Compose": desk.files.compose, "llama-swap": desk.files.llama_swap}
     return render(
@@ -55,9 +56,8 @@ def desk_html(desk: Desk, words: Words) -> Markup:
         holders=[*holders],
         columns=_columns(words),
         models=desk.in_starting_order,
-        waits=waits,
-        # The conclusion ends with the change that lets all stay, or says that none does.
-        change=words.note(desk.conclusion.said[-1]) if waits else "",
+        waits=[*_waits(desk, words)],
+        change=_change(desk, words),
         notes=desk.notes,
         files={name: text for name, text in files.items() if text},
     )
@@ -106,6 +106,13 @@ def _waits(desk: Desk, words: Words) -> Iterator[str]:
         if model.server is not None:
             why = "no_room" if model.must_stay else "may_wait"
         yield words(f"desk.{why}", model=short_name(model.profile), time=_loading(model, words))
+
+
+def _change(desk: Desk, words: Words) -> str:
+    """Say which change lets all stay, or that none does; "" where none was looked for."""
+    none = Note("answer_desk_no_change")
+    found = none if none in desk.conclusion.said else desk.change and desk.change.note
+    return words.note(found) if found else ""
 
 
 def _columns(words: Words) -> Columns[DeskModel]:
