@@ -82,8 +82,8 @@ MODELS_FOR_GPU = Endpoint(
 DESK = Endpoint(
     name="place_models",
     command="desk",
-    summary="Several models on one machine: who lives on which GPU, the options of each server, what"
-    " waits, the smallest change that lets all stay loaded, Compose and llama-swap files.",
+    summary="Several models on one machine: who lives on which GPU, the options of each server,"
+    " what waits, the smallest change that lets all stay loaded, Compose and llama-swap files.",
     parameters=("models", "gpu"),
     needed=("models",),
     example='{"ram_gb": 64, "max_usd": 3000}',
