@@ -14,6 +14,7 @@ from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.fit.filters import narrowed
 from gpusizer.fit.machine_parser import parse_kind
 from gpusizer.gpus.user_gpus import UserGpus
+from gpusizer.hub.reading_steps import OnStep, watched
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.page.picked_memory import on_possible_gpus
@@ -101,6 +102,23 @@ def answer(sizer: Sizer, state: PageState, reports: Reports | None = None) -> Pa
     report = (reports or Reports()).report(sizer, question)
     tiers, (own, found) = _tiers(sizer, question, report), _own(sizer, state, question)
     return PageAnswer(question, report, tiers, own, found, _cards(sizer, state))
+
+
+def read_and_answer(
+    sizer: Sizer, state: PageState, reports: Reports, on_step: OnStep
+) -> tuple[Sizer, PageState, PageAnswer | GpusizerError]:
+    """Return a Sizer that has read the model, the state as answered, and the answer or error.
+
+    The state lacks the fields that the page hides for this model.
+    """
+    reader = remembering(sizer.reading(watched(sizer.fetch, on_step)))
+    result = attempt(lambda: answer(reader, state, reports))
+    if isinstance(result, GpusizerError):
+        return reader, state, result
+    seen = state.without_hidden(draws=result.report.profile.pipeline is not None)
+    if seen != state:
+        result = attempt(lambda: answer(reader, seen, reports))
+    return reader, seen, result
 
 
 def sample_answer(sizer: Sizer, model: str, stored: Stored) -> PageAnswer | None:

@@ -23,6 +23,7 @@ from gpusizer.ui.page.answering import (
     compare,
     first_of,
     pictures,
+    read_and_answer,
     remembering,
     report_of,
 )
@@ -262,7 +263,7 @@ class Handlers(TabHandlers):
         # First the status "reading" and its steps, then the answer or the error.
         example = asked.last("model") is not None
         reports = self._reports_of(asked.token)
-        reading = Reading(partial(_read_and_answer, self._of(asked.token), state, reports))
+        reading = Reading(partial(read_and_answer, self._of(asked.token), state, reports))
         is_read = not state.shows(asked.fields)  # in other words than it was pasted
         form: Shown = {**state.form} if example or is_read else {}
         for status in told(reading, state.model, self.words):
@@ -385,18 +386,3 @@ class Handlers(TabHandlers):
         # With examples for a model.
         examples = links_html(comparisons(model), self.words)
         return side_by_side_html(None, (), message, self.words, examples, concluded=concluded)
-
-
-def _read_and_answer(
-    sizer: Sizer, state: PageState, reports: Reports, on_step: OnStep
-) -> tuple[Sizer, PageState, PageAnswer | GpusizerError]:
-    # A Sizer that has read the state's model, the state without the fields that the page hides for
-    # this model, and its answer or error.
-    reader = remembering(sizer.reading(watched(sizer.fetch, on_step)))
-    result = attempt(lambda: answer(reader, state, reports))
-    if isinstance(result, GpusizerError):
-        return reader, state, result
-    seen = state.without_hidden(draws=result.report.profile.pipeline is not None)
-    if seen != state:
-        result = attempt(lambda: answer(reader, seen, reports))
-    return reader, seen, result
