@@ -187,6 +187,7 @@ def _words() -> Mapping[str, Draw]:
         "optimizer": of(*OPTIMIZERS),
         "framework": of(*stacks()),
         "framework_version": of("0.1.0", "2.5", "4.46.0", "99"),
+        "lengths": of("2048", "512-4096", "packed", "4096-512"),
         "lora_targets": of("all-linear", "q_proj", "v_proj", "gate_proj", "lm_head", "experts"),
         "model_task": of(*TASKS),
         "license": of(*LICENSES),

@@ -24,7 +24,12 @@ from scrapers.fetcher import Fetcher
 from tests.ports import free_port
 from tests.space import PRIVATE_MODEL
 
-NEEDED = {"model": PRIVATE_MODEL, "gpu": "4090", "gpus": ["4090"]}
+NEEDED = {
+    "model": PRIVATE_MODEL,
+    "models": [PRIVATE_MODEL],
+    "gpu": "4090",
+    "gpus": ["4090"],
+}
 
 
 def serve() -> None:

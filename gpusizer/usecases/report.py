@@ -11,6 +11,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB, significant
 from gpusizer.fit.division import asked_split
 from gpusizer.fit.fit import Fit
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.preference import best_config
 from gpusizer.fit.run_configs import engines_of
@@ -125,15 +126,23 @@ def _row(
     profile, (quant, native) = question.profile, pair
     is_gguf = profile.format == "gguf"
     is_named = ALL_QUANTS not in question.request.quants or len(question.selection.shown) == 1
+    is_made = profile.quantization is not None and not native
     wider = is_gguf or quant.order < question.selection.native.order
     return EstimateRow(
         estimate=estimate,
         parameters=profile.parameters,
-        needs_original_weights=profile.quantization is not None and not native and wider,
+        needs_original_weights=is_made and (wider or _loses_less(question, estimate)),
         fit=fit,
         making=quantization_job(profile, estimate) if is_named else None,
         **_gguf_files(estimate, profile),
     )
+
+
+def _loses_less(question: Question, estimate: MemoryEstimate) -> bool:
+    # Nothing that is made of a checkpoint loses less than the checkpoint itself.
+    devices = question.request.gpu_count or 1
+    stored = _unfitted(question.study, (question.selection.native, True), devices)
+    return quality_at(estimate).word.rank < quality_at(stored).word.rank
 
 
 def _gguf_files(estimate: MemoryEstimate, profile: ModelProfile) -> dict[str, int]:

@@ -107,6 +107,6 @@ def test_a_trusted_proxy_is_believed(behind: RunningApp) -> None:
 def test_the_description_names_every_endpoint(app_url: str) -> None:
     for query in ("", "?page=x", "?serialize=False", "?all_endpoints=1"):
         info = requests.get(f"{app_url}gradio_api/info{query}", timeout=TIMEOUT).json()
-        assert len(info["named_endpoints"]) == 5
+        assert len(info["named_endpoints"]) == 6
         snippets = info["named_endpoints"]["/size_model"]["code_snippets"]
         assert app_url.rstrip("/") in str(snippets)

@@ -36,7 +36,7 @@ OWN = {
 
 # functions that read a model with the rights of the caller
 READING = {
-    *("size_model", "train_model", "compare_gpus", "models_for_gpu"),
+    *("size_model", "train_model", "compare_gpus", "models_for_gpu", "place_models"),
     *("ui_size", "ui_compare", "ui_train", "ui_share", "ui_draw", "ui_log"),
 }
 BODY = {"model": PRIVATE_MODEL, "data": [PRIVATE_MODEL], "session_hash": "x", "event_id": "x"}

@@ -39,6 +39,7 @@ EXAMPLES: dict[str, Request] = {
     "/list_gpus": {"query": "4090"},
     "/compare_gpus": {"gpus": ["4090", "2 × RTX 3090"], "model": MODEL, "quant": "native"},
     "/models_for_gpu": {"gpu": "4090", "models": [MODEL], "top": 1},
+    "/place_models": {"models": [f"{MODEL} users=2"], "gpu": "4090"},
 }
 
 FAILURES: list[tuple[str, Request]] = [
@@ -53,6 +54,7 @@ SHARED_FAILURES: dict[str, Request] = {
     "/list_gpus": {"query": "4090", "options": {"vendor": "nobody"}},
     "/compare_gpus": {"gpus": ["4090", "rtx 4091"], "model": MODEL},
     "/models_for_gpu": {"gpu": "not a card"},
+    "/place_models": {"models": [f"{MODEL} role=cook"], "gpu": "4090"},
 }
 
 

@@ -272,7 +272,9 @@ def test_errors_keep_their_codes(words: Sequence[str], code: int) -> None:
 @pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"size", "train"}))
 def test_no_other_command_takes_it(command: str) -> None:
     result = run(
-        command, *(["4090"] if command in ("compare", "log", "check", "lock") else []), "--check"
+        command,
+        *(["4090"] if command in ("compare", "log", "check", "lock", "desk") else []),
+        "--check",
     )
     assert result.returncode == 2
     assert "unrecognized arguments: --check" in result.stderr

@@ -75,6 +75,8 @@ OWN_WORDS = {
     "gpusizer.memory.engines.bands.band": "engines, families of their versions, components",
     "gpusizer.memory.quants.recipes._condition": "conditions of the table of recipes",
     "gpusizer.ui.page.forms._reader": "fields of requests",
+    "gpusizer.ui.presenters.pieces.glossary._spellings": "languages",
+    "gpusizer.ui.presenters.pieces.templates._piece": "macros of our own template",
     "gpusizer.core.tables._types": "records of our own tables",
     "gpusizer.text.languages.sentences": "languages",
     "gpusizer.text.notation._dollar": "locales",
