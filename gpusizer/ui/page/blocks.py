@@ -46,8 +46,8 @@ def build_page(
             forms.append(answer_tabs.build_reverse(questions, tab, listeners))
         with _tab("desk", words) as tab:
             forms.append(answer_tabs.build_desk(questions, tab, listeners))
-        with _tab("know", words):
-            log_fold = know_tab.build(questions, listeners)
+        with _tab("know", words) as tab:
+            log_fold = know_tab.build(questions, tab, listeners)
     tabs.change(None, None, None, js=scripts.call("gsAddress.opened"), **listeners.quiet("tab"))
     keep_same(forms, listeners)
     filled: dict[str, Part] = {"tabs": tabs, **listed, "log.fold": log_fold}

@@ -16,13 +16,15 @@ _HEADING = re.compile(r"^(?=#)", re.M)
 _RELATIVE_LINK = re.compile(r"\[([^\]]*)\]\((?!https://)[^)]*\)")
 
 
-def build(questions: Questions, listeners: Listeners) -> gr.Accordion:
+def build(questions: Questions, tab: gr.Tab, listeners: Listeners) -> gr.Accordion:
     """Build the tab; return the fold for a log."""
     words = questions.words
     fold = _log_fold(questions, listeners)
     texts = frame.method_html(words) + frame.api_html(words)
     html(texts, "gs-method-block", scripts.COPY)
-    gr.Markdown(accuracy_markdown(), elem_id="gs-accuracy")
+    # A fifth of the whole page, which few visitors open.
+    accuracy = gr.Markdown("", elem_id="gs-accuracy")
+    tab.select(accuracy_markdown, None, accuracy, **listeners("accuracy"))
     return fold
 
 
