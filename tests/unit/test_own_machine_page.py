@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from urllib.parse import parse_qs, urlencode
 
 import pytest
@@ -21,7 +22,7 @@ from gpusizer.ui.presenters.choices import MAX_PICKS
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.server.reading import RANKED
 from gpusizer.usecases.requests.request import SizeRequest
-from tests.pages import ENGLISH, LLAMA, Page, page_handlers
+from tests.pages import ENGLISH, LLAMA, Page, cards, page_handlers
 from tests.sizers import embedded_sizer
 
 OWN = PageState(
@@ -309,3 +310,9 @@ def test_requests_at_once_are_counted_in_words(language: Language) -> None:
     words = Words(language)
     assert words.at_once(1) == words("at_once.one")
     assert words.whole(2048) in words.at_once(2048)
+
+
+def test_a_part_in_ram_is_no_shortage_side_by_side() -> None:
+    """A machine whose RAM takes a part says how much, not what its card lacks for all of it."""
+    text = cards(("3060 + 64 GB RAM",), "Qwen/Qwen3-30B-A3B").text
+    assert re.search(r"\d\.\d\d GiB in RAM", text) and " short" not in text

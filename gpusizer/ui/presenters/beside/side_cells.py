@@ -18,6 +18,7 @@ from gpusizer.serving.served import LatencySummary, Served
 from gpusizer.speed import Rate, Speeds
 from gpusizer.speed.speculation import SpeculativeSpeeds
 from gpusizer.ui.presenters.beside.bars import capacity_bar
+from gpusizer.ui.presenters.figures import held
 from gpusizer.ui.presenters.pieces.losses import loss_label
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.side_table import Best, Cell, Column
@@ -95,10 +96,14 @@ def _fit(fit: Fit, scale_bytes: int, words: Words) -> _Lines:
     yield "quality", Cell(loss_label(quality, words), None, (words.note(quality.detail()),))
     if fit.headroom_bytes is None:
         return
-    spare = "cards.spare" if fit.headroom_bytes >= 0 else "cards.short"
-    capacity = words.amount(fit.gpu.device_free_bytes)
+    capacity, parts = words.amount(fit.gpu.device_free_bytes), held(fit.config)
+    if fit.config.in_part and parts.ram_bytes:
+        used = parts.gpu_bytes // fit.count
+        said = words("reverse.ram", amount=words.amount(parts.ram_bytes))
+    else:
+        spare = "cards.spare" if fit.headroom_bytes >= 0 else "cards.short"
+        said = words(spare, amount=words.amount(abs(fit.headroom_bytes)))
     used_of = words("cards.used", used=words.amount(used), capacity=capacity)
-    said = words(spare, amount=words.amount(abs(fit.headroom_bytes)))
     shown = capacity_bar(fit, scale_bytes, said, words)
     band = used_of if fit.count == 1 else words("cards.each", used=used_of)
     yield "used", Cell(shown, band, (), fit.headroom_bytes)
