@@ -31,6 +31,10 @@ class TimeBudget:
         measures_thread = clock is time.thread_time
         self._unspent_until = time.monotonic() + seconds if measures_thread else -math.inf
 
+    def of_seconds(self, seconds: float) -> TimeBudget:
+        """Return another budget from now on, on the same clock."""
+        return TimeBudget(seconds, self._clock)
+
     def check(self, repo_id: str) -> None:
         """Raise LimitsExceeded ("answer_seconds") once the time is spent."""
         CPU_LIMITER.give_way()

@@ -243,7 +243,7 @@ class Sizer:
         card, request = question.snapshot.card, question.request
         if card is None or not request.card:
             return None
-        budget = TimeBudget(_CARD_SECONDS)
+        budget = self.new_budget().of_seconds(_CARD_SECONDS)
         return answer_card(card, Asking(question.profile, self.catalogue, request, budget))
 
     def _published(
