@@ -18,7 +18,7 @@ from gpusizer.fit.verdict import Verdict
 from gpusizer.memory.quants import Quant
 
 
-def weighed(study: Study, config: RunConfig) -> tuple[Note, ...]:
+def quant_tradeoff(study: Study, config: RunConfig) -> tuple[Note, ...]:
     """Return notes on the quantization trade-off, or () without one."""
     # `max_loss` is exceeded, or the most faithful quantization would have taken more. No note for
     # that one, and none if it is unusual on such devices.

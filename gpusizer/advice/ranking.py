@@ -19,7 +19,7 @@ from gpusizer.advice.capacity_limits import Largest, SureLimits
 from gpusizer.advice.next_steps import Suggestion
 from gpusizer.advice.parallelism_plans import RunPlan
 from gpusizer.advice.policies import POLICIES, RankedCandidate, in_order
-from gpusizer.advice.quant_tradeoff import weighed
+from gpusizer.advice.quant_tradeoff import quant_tradeoff
 from gpusizer.advice.rank_reasons import pace_clause, why, why_alternative
 from gpusizer.core.messages import Note
 from gpusizer.fit.audience import Suitability
@@ -145,7 +145,7 @@ class Ranked:
         return score_of(config, speed, self.enough, self.costs, self.evidence, self.suitability)
 
     @property
-    def each(self) -> Rate | None:
+    def decode_per_user(self) -> Rate | None:
         """Decode speed per user in tokens/s; None for speech recognition."""
         return self.speeds.per_user if self.speeds and self.heard is None else None
 
@@ -154,7 +154,7 @@ class Ranked:
         """Tokens/s that each user gets; of users who take turns, while one is served."""
         # With the prompts that are read in between, if a server was modelled.
         if self.served is None:
-            return self.each
+            return self.decode_per_user
         return self.served.user_rate(in_turns=self.workload.takes_turns).times(1)
 
     @property
@@ -303,7 +303,7 @@ def describe(study: Study, config: RunConfig, rank: int) -> Ranked:
     guessed = None
     if work is not None:
         guessed = speculative_speeds(study.profile, work, fit.gpu, fit.estimate)
-    choice, drawn = weighed(study, config), picture_seconds(study, config)
+    choice, drawn = quant_tradeoff(study, config), picture_seconds(study, config)
     together = served_users(study, config, percentiles=rank == 1) if runs else None
     speed = user_speed(study, config)
     if together is not None:

@@ -7,6 +7,7 @@ and the short answers of tools follow from the models.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -86,13 +87,13 @@ class AnswerModel(BaseModel):
             return json_bytes(self.document())
 
 
-class DerivedModel(AnswerModel):
+class DerivedModel(AnswerModel, ABC):
     """An object that is read from more than one record."""
 
     @classmethod
+    @abstractmethod
     def _read_from(cls, record: Any, context: AnswerContext) -> object:
-        # Returns what its fields are read from.
-        raise NotImplementedError
+        """Return the object whose attributes the fields are read from."""
 
     @model_validator(mode="before")
     @classmethod

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from gpusizer.advice.quant_tradeoff import weighed
+from gpusizer.advice.quant_tradeoff import quant_tradeoff
 from gpusizer.api.base import (
     SCHEMA_VERSION,
     AnswerContext,
@@ -157,7 +157,7 @@ class ListedFamilyInfo(RepositoryInfo):
             most_users=row.most_users,
             decode=row.decode,
             prefill=row.prefill,
-            choice=weighed(runs.study, fit.config),
+            choice=quant_tradeoff(runs.study, fit.config),
             scored=row.scored,
             family=row.family,
             copies=row.family.copies,

@@ -92,7 +92,7 @@ class ReplicaCapacity:
         return max(1, math.ceil(requests_per_second / each - ROUNDING))
 
 
-def borne(server: Server, promise: Promise) -> ReplicaCapacity | None:
+def sustained_load(server: Server, promise: Promise) -> ReplicaCapacity | None:
     """Return the highest load one replica sustains by the closed form, or None."""
     if server.most < 1:
         return None
@@ -151,7 +151,7 @@ class ReplicaPace:
 
 def sure_replicas(server: Server, promise: Promise) -> int | None:
     """Return the replicas that sustain the load at the slow end of the band of rates, or None."""
-    slow = borne(server.at_speed(serving_band(RATE, "queue").low), promise)
+    slow = sustained_load(server.at_speed(serving_band(RATE, "queue").low), promise)
     return None if slow is None else slow.replicas(promise.requests_per_second)
 
 
@@ -162,7 +162,7 @@ def pace_of(server: Server, promise: Promise, count: int) -> ReplicaPace:
     assert state is not None, "more than it bears"
     band, rates = serving_band(FIRST, "random"), serving_band(RATE, "queue")
     fast, slow = (server.at_speed(end) for end in (rates.high, rates.low))
-    fewest, sure = borne(fast, promise), sure_replicas(server, promise)
+    fewest, sure = sustained_load(fast, promise), sure_replicas(server, promise)
     keeps_up = random_arrivals(slow, rate) is not None
     asked = promise.requests_per_second
     (median, late), ttft = _waits(server, rate, _HALF, promise.share), state.ttft

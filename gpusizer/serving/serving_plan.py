@@ -32,10 +32,10 @@ from gpusizer.serving import Server, server_of
 from gpusizer.serving.replicas import (
     ReplicaCapacity,
     ServingTarget,
-    borne,
     pace_of,
     replicas_in_time,
     sure_replicas,
+    sustained_load,
 )
 from gpusizer.serving.serving_rows import (
     Doubts,
@@ -281,7 +281,7 @@ def _borne(
 ) -> _Option | None:
     # by the closed form, with as many replicas as sustain the load at the slow end of the bands, if
     # any number does; None if it is never in time
-    most, sure = borne(server, target.promise), sure_replicas(server, target.promise)
+    most, sure = sustained_load(server, target.promise), sure_replicas(server, target.promise)
     if most is None:
         return None
     replicas = sure or most.replicas(target.promise.requests_per_second)

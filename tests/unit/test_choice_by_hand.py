@@ -14,7 +14,7 @@ import pytest
 
 from bench.measurements import load_profile
 from gpusizer.advice.parallelism_plans import run_plans
-from gpusizer.advice.quant_tradeoff import weighed
+from gpusizer.advice.quant_tradeoff import quant_tradeoff
 from gpusizer.advice.ranking import rank_gpus
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.division import split_for
@@ -275,7 +275,7 @@ def test_eight_devices_by_heads(heads: int, kv_heads: int, expected: Split) -> N
 
 def said(config: RunConfig | None, of: Study) -> list[str]:
     assert config is not None
-    return [note.code for note in weighed(of, config)]
+    return [note.code for note in quant_tradeoff(of, config)]
 
 
 def test_a_sentence_says_what_was_weighed() -> None:
@@ -285,7 +285,7 @@ def test_a_sentence_says_what_was_weighed() -> None:
     assert said(best_on_boards(plain, WIDE), plain) == ["weighed_none", "weighed_boards"]
     config = best_on_boards(plain, card("c", 48, 600, 450))
     assert said(config, plain) == ["weighed_none", "weighed_speed"]
-    faster = weighed(plain, config)[1].fields
+    faster = quant_tradeoff(plain, config)[1].fields
     assert faster["slower"] < 20 <= faster["tokens"]
     strict = study(max_loss=LossWord.NONE)
     assert said(best_on_boards(strict, SMALL, (1,)), strict) == ["beyond_none", "beyond_everything"]

@@ -15,7 +15,7 @@ from gpusizer.core.errors import GpusizerError, InvalidRequest, ModelUnreadable
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.run_config import headroom_on
 from gpusizer.fit.verdict import Verdict
-from gpusizer.text import LANGUAGES, say_note
+from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.usecases.desk import Desk, desk
 from gpusizer.usecases.requests.desk_request import DeskRequest, read_line
 from tests.asking import size
@@ -271,9 +271,9 @@ def test_the_answer_adds_up() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_sentence_has_words(language: str) -> None:
+def test_every_sentence_has_words(language: Language) -> None:
     found = placed(f"{SMALL} context=40960", f"{CHAT} context=32768", gpu="3090")
-    answer = desk_answer(found, lambda note: say_note(note, language)).document()  # type: ignore[arg-type]
+    answer = desk_answer(found, lambda note: say_note(note, language)).document()
     assert answer["answer"]["sentence"] and answer["change"]["message"]
     assert all(note["message"] for note in answer["notes"])
 

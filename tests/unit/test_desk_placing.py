@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,10 +21,10 @@ from gpusizer.advice.desk.rooms import (
 
 
 def option(
-    held: int, *groups: Sequence[int], place_: int = 0, share: int = 0, **more: object
+    held: int, *groups: Sequence[int], place_: int = 0, share: int = 0, **more: Any
 ) -> PlaceOption:
     takings = (Taking(held, share),) * len(groups[0])
-    return PlaceOption(tuple(map(tuple, groups)), takings, place=place_, **more)  # type: ignore[arg-type]
+    return PlaceOption(tuple(map(tuple, groups)), takings, place=place_, **more)
 
 
 def rooms(*free_bytes: int) -> tuple[Room, ...]:
@@ -70,7 +71,7 @@ def test_what_must_stay_does_and_the_other_waits_in_what_is_left() -> None:
 
 def test_shares_of_a_card_stay_within_what_the_engine_may_take() -> None:
     engine = {"share": 50, "most_share": 92}
-    wish = DeskWish((option(5, (0,), **engine),))  # type: ignore[arg-type]
+    wish = DeskWish((option(5, (0,), **engine),))
     found = place(rooms(100), None, (wish, wish))
     assert [seat.stays for seat in found.seats if seat] == [True] and None in found.seats
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpusizer.serving import replicas
 from gpusizer.serving.facts import Scheduler
-from gpusizer.serving.replicas import Promise, borne, pace_of
+from gpusizer.serving.replicas import Promise, pace_of, sustained_load
 from gpusizer.serving.server import Server
 from gpusizer.serving.simulation import simulated
 from gpusizer.serving.steady import limit_of, most_at_random, random_arrivals
@@ -58,7 +58,7 @@ def test_a_load_between_both_limits_is_borne() -> None:
     state = random_arrivals(one, 1.783)
     assert state is not None and state.decoding == pytest.approx(17.83, rel=1e-3)
     promise = Promise(1.783, None, 0.95)
-    bears = borne(one, promise)
+    bears = sustained_load(one, promise)
     assert bears is not None and bears.replicas(1.783) == 1
     assert pace_of(one, promise, 1).users == pytest.approx(state.users)
 
@@ -104,7 +104,7 @@ def test_what_a_rank_bears_is_accepted(one: Server, share: float, slack: float |
         return
     rate = state.requests_per_second(one.steps)
     assert random_arrivals(one, rate) is not None
-    bears = borne(one, Promise(50.0, target, share))
+    bears = sustained_load(one, Promise(50.0, target, share))
     assert bears is not None
     assert random_arrivals(one, 50.0 / bears.replicas(50.0)) is not None
 

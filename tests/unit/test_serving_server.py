@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusizer.serving.facts import Order
-from gpusizer.serving.replicas import Promise, borne, replicas_in_time
+from gpusizer.serving.replicas import Promise, replicas_in_time, sustained_load
 from gpusizer.serving.simulation import load_test_of, mean, percentile, simulated
 from gpusizer.serving.steady import (
     AT_ONCE,
@@ -110,7 +110,7 @@ def test_what_a_rank_bears_in_time_it_bears_in_the_simulation(
     alone = random_arrivals(one, 1e-4)
     assert alone is not None
     promise = Promise(50.0, slack * alone.ttft, 0.95)
-    bears = borne(one, promise)
+    bears = sustained_load(one, promise)
     assert bears is not None
     count = replicas_in_time(one, promise, bears.replicas(50.0))
     assert count is not None and count <= 1.6 * bears.replicas(50.0) + 1

@@ -132,9 +132,9 @@ def test_who_asks_for_the_sibling_gets_what_was_offered() -> None:
         assert asked.fit.verdict is offered.fit.verdict is Verdict.FITS
         assert asked.fit.estimate.quant.slug == offered.fit.estimate.quant.slug
         assert asked.decode == offered.decode
-        assert asked.each is not None
-        assert asked.each.likely == significant(sibling.tokens_per_second)
-        assert asked.each.likely >= READING_SPEED
+        assert asked.decode_per_user is not None
+        assert asked.decode_per_user.likely == significant(sibling.tokens_per_second)
+        assert asked.decode_per_user.likely >= READING_SPEED
         word = quality_at(asked.fit.estimate).advised_word
         assert word.rank <= DEFAULT_REQUIREMENTS.max_loss.rank
 
