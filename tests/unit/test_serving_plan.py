@@ -221,6 +221,7 @@ def test_an_unreachable_first_token_is_said() -> None:
         ({"context": 1000}, (750, 250)),
         ({"prompt_tokens": 4000}, (4000, 4192)),
         ({"answer_tokens": 192}, (8000, 192)),
+        ({"shared_prefix_tokens": 2000}, (3000, 300)),
     ],
 )
 def test_open_lengths_at_a_rate_are_usual_ones(

@@ -245,8 +245,8 @@ class WorkloadFields(UseFields, SpeculationFields, EngineFields, LlamaCppFields,
         return Workload(**{name: getattr(self, name) for name in names})
 
 
-# Tokens of a request whose lengths are open: conversations at Azure have prompts of 1,020 in the
-# median, and answers of 129 (Splitwise, ISCA 2024, section 3); models write longer ones since.
+# Tokens of a request whose lengths are open, as of conversations with a chat service
+# (data/SOURCES.md, "Requests").
 TYPICAL_PROMPT, TYPICAL_ANSWER = 1000, 300
 
 # Fields of a request's tokens, which several users may state without a rate.
@@ -269,14 +269,15 @@ class TargetFields(RequestModel):
         ge=1,
         le=MOST_CONTEXT,
         description="tokens of a prompt, of requests at a rate or of several users; without both"
-        f" lengths {TYPICAL_PROMPT:,} at a rate; else three quarters of the context",
+        f" lengths {TYPICAL_PROMPT:,} and the shared ones at a rate, if the context holds them;"
+        " else three quarters of the context",
     )
     answer_tokens: Tokens | None = Field(
         None,
         ge=1,
         le=MOST_CONTEXT,
         description="tokens of an answer; without both lengths"
-        f" {TYPICAL_ANSWER:,} at a rate; else the rest of the context",
+        f" {TYPICAL_ANSWER:,} at a rate, if the context holds them; else the rest of it",
     )
     ttft_ms: Annotated[Number | None, Unit("MS")] = Field(
         None, ge=1, le=1e7, description="most milliseconds to the first token of an answer"
@@ -369,9 +370,10 @@ class TargetFields(RequestModel):
     def _lengths_within(self, context: int) -> tuple[int, int]:
         prompt, answer = self.prompt_tokens, self.answer_tokens
         # Many requests have other lengths than the longest that a context takes.
+        usual = self.shared_prefix_tokens + TYPICAL_PROMPT
         is_open = self.requests_per_second is not None and not self._names_lengths
-        if is_open and context >= TYPICAL_PROMPT + TYPICAL_ANSWER:
-            return TYPICAL_PROMPT, TYPICAL_ANSWER
+        if is_open and context >= usual + TYPICAL_ANSWER:
+            return usual, TYPICAL_ANSWER
         if answer is None:
             prompt = prompt or prompt_tokens(context)
             return prompt, _rest("prompt_tokens", prompt, context)
