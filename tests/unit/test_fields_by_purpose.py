@@ -63,6 +63,16 @@ def test_pictures_take_the_size_and_the_steps_that_are_typed() -> None:
     assert "width" not in stated(text) and text["width"] == ""
 
 
+def test_a_refused_field_of_the_other_kind_is_dropped_too() -> None:
+    """The page hides it, so that no visitor could mend it. One of the own kind is an error."""
+    text = shown(urlencode({"model": LLAMA, "gpus": "4090", "width": "99999"}))
+    assert "width" not in stated(text) and text["width"] == "" and "gs-figures" in text["answer"]
+    picture = shown(urlencode({"model": FLUX, "gpus": "4090", "width": "99999"}))
+    assert "99999" in picture["answer"] and "gs-figures" not in picture["answer"]
+    picture = shown(urlencode({"model": FLUX, "gpus": "4090", "context": "-1"}))
+    assert "context" not in stated(picture) and "gs-figures" in picture["answer"]
+
+
 def test_for_one_user_no_field_of_a_load_stays() -> None:
     load = {"concurrency": "8", "prompt_tokens": "900", "ttft_ms": "300", "peak_to_mean": "3"}
     query = urlencode({"model": LLAMA, **load, "gpus": "4090"})

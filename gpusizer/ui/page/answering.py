@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from cachetools import LRUCache
 
@@ -16,6 +16,7 @@ from gpusizer.fit.machine_parser import parse_kind
 from gpusizer.gpus.user_gpus import UserGpus
 from gpusizer.hub.reading_steps import OnStep, watched
 from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.ui.page.forms import hidden_fields
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.page.picked_memory import on_possible_gpus
 from gpusizer.ui.presenters.beside.side_by_side import Plans
@@ -112,13 +113,22 @@ def read_and_answer(
     The state lacks the fields that the page hides for this model.
     """
     reader = remembering(sizer.reading(watched(sizer.fetch, on_step)))
-    result = attempt(lambda: answer(reader, state, reports))
-    if isinstance(result, GpusizerError):
-        return reader, state, result
-    seen = state.without_hidden(draws=result.report.profile.pipeline is not None)
-    if seen != state:
-        result = attempt(lambda: answer(reader, seen, reports))
-    return reader, seen, result
+    first = attempt(lambda: answer(reader, state, reports))
+    # Whether the model makes pictures; if a field of the one kind is refused, the other is tried.
+    if isinstance(first, GpusizerError):
+        kinds = [d for d in (False, True) if first.fields.get("field") in hidden_fields(draws=d)]
+    else:
+        kinds = [_draws(first)]
+    for draws in kinds:
+        seen = state.without_hidden(draws=draws)
+        result = first if seen == state else attempt(partial(answer, reader, seen, reports))
+        if isinstance(result, GpusizerError) or _draws(result) == draws:
+            return reader, seen, result
+    return reader, state, first
+
+
+def _draws(answered: PageAnswer) -> bool:
+    return answered.report.profile.pipeline is not None
 
 
 def sample_answer(sizer: Sizer, model: str, stored: Stored) -> PageAnswer | None:

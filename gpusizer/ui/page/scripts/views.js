@@ -4,7 +4,9 @@
   const page = document.querySelector('.gradio-container');
   let chosen = '';
   const show = () => {
-    page.dataset.draws = String(Boolean(element.querySelector('[data-draws]')));
+    // An error keeps the fields of the last answer, among them the one that it names.
+    const answer = element.querySelector('#gs-answer');
+    if (answer || !page.dataset.draws) page.dataset.draws = String(Boolean(answer?.matches('[data-draws]')));
     const views = element.querySelector('.gs-views');
     if (!views) {
       delete page.dataset.view;
