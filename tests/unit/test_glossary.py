@@ -70,6 +70,9 @@ def test_a_term_within_a_word_or_a_tag_is_none() -> None:
     assert explained(tagged) == tagged
     assert marked(explained("Context, context and 4-bit")) == {"context": 1, "quantization": 1}
     assert explained("context") == "context"
+    assert explained("Qwen1.5-MoE-A2.7B long-context_8-bit") == (
+        "Qwen1.5-MoE-A2.7B long-context_8-bit"
+    )
     assert (explained(None), explained("")) == ("", "")
 
 

@@ -32,7 +32,7 @@ TERMS = (
 )
 """Names of the terms; `page.term.<name>.spelt` has their spellings, `.text` the meaning."""
 _TAG = re.compile(r"(<[^>]*>)")
-_LETTER = "[A-Za-z0-9À-ÿ]"
+_LETTER = "[A-Za-z0-9À-ÿ_-]"
 """A letter of a language with spaces, which may not continue a spelling."""
 
 
