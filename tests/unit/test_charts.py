@@ -81,8 +81,9 @@ def test_ticks_are_round_and_enclose_what_is_drawn() -> None:
             assert len(values) <= max_steps + 1
             steps = [b - a for a, b in pairwise(values)]
             assert all(step == pytest.approx(steps[0]) for step in steps)
-    for least, most in ((1, 2), (1, 71), (0.03, 4.0), (3, 1400), (1, 1e9)):
+    for least, most in ((1, 2), (1, 71), (0.03, 4.0), (3, 1400), (1, 1e9), (5, 5), (1, 1)):
         places_of_ticks = log_ticks(least, most)
+        assert len(places_of_ticks) > 1
         assert places_of_ticks[0] <= least and places_of_ticks[-1] >= most
         assert len(places_of_ticks) <= 11
 

@@ -35,7 +35,7 @@ def month_plot(costs: MonthlyCosts, words: Words) -> Plot:
     x = _axis(words("pictures.axis.rate"), costs.rates[0], costs.rates[-1], words)
     y = _axis(words("pictures.axis.month"), lowest, highest, words)
     spans = [*zip(costs.rates, costs.api_low, costs.api_high, strict=True)]
-    rate = words.number(costs.requests_per_second, ",.3g")
+    rate = words.plain(costs.requests_per_second, 3)
     asked = words("pictures.month.asked", rate=rate)
     layers: list[Json] = [
         band(spans, COLOURS[0]),
@@ -47,7 +47,7 @@ def month_plot(costs: MonthlyCosts, words: Words) -> Plot:
         layers.append(line([*zip(costs.rates, values, strict=True)], colour))
     ends = [End(label, costs.rates[-1], values[-1]) for label, values in lines]
     layers += end_names(ends, colours, x, y, offset=_OFFSET)
-    columns = {x.title: [words.number(rate, ",.3g") for rate in costs.rates[::_ROWS]]}
+    columns = {x.title: [words.plain(rate, 3) for rate in costs.rates[::_ROWS]]}
     columns |= {label: [words.usd(usd) for usd in values[::_ROWS]] for label, values in lines}
     described = f"{title}. {lead} " + "; ".join(end.label for end in ends)
     return Plot(
@@ -66,5 +66,5 @@ def _lines(costs: MonthlyCosts, words: Words) -> Iterator[tuple[str, Sequence[fl
 
 
 def _axis(title: str, least: float, most: float, words: Words) -> Axis:
-    marks = [(tick, words.number(tick, ",g")) for tick in log_ticks(least, most)]
+    marks = [(tick, words.plain(tick)) for tick in log_ticks(least, most)]
     return Axis(title, marks, is_log=True)

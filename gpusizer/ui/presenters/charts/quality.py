@@ -41,7 +41,7 @@ def quality_plot(
     lead = words("pictures.quality.lead", board=board)
     paces = [point.pace for point in points]
     marks = log_ticks(min(paces), max(paces))
-    x = Axis(unit, [(tick, words.number(tick, ",g")) for tick in marks], is_log=True)
+    x = Axis(unit, [(tick, words.plain(tick)) for tick in marks], is_log=True)
     top = max(100 * point.share for point in points)
     percents = [(tick, words.number(tick, "g")) for tick in ticks(top, _STEPS)]
     y = Axis(words("pictures.axis.quality"), percents)

@@ -48,7 +48,10 @@ def log_ticks(least: float, most: float) -> tuple[float, ...]:
         every = [round(step * 10.0**decade, 12) for decade in decades for step in steps]
         low = max((tick for tick in every if tick <= least * (1 + 1e-9)), default=every[0])
         high = min((tick for tick in every if tick >= most * (1 - 1e-9)), default=every[-1])
-        shown = tuple(tick for tick in every if low <= tick <= high)
+        if low == high:  # an axis has two ends
+            high = next(tick for tick in (*every, 10 * low) if tick > low)
+        shown = tuple(tick for tick in (*every, high) if low <= tick <= high)
+        shown = tuple(dict.fromkeys(shown))
         if len(shown) <= _MANY_TICKS:
             break
     return shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount
@@ -29,6 +30,19 @@ class NumberFormat:
     def written(self, number: str) -> str:
         """Convert the marks of numbers that Python has formatted, within any text."""
         return NOTATIONS[self.language].write(number)
+
+    def plain(self, value: float, digits: int = 6) -> str:
+        """Write a positive number to about `digits` digits, never as a power of ten.
+
+        >>> NumberFormat("en").plain(2_000_000), NumberFormat("pt").plain(0.00002)
+        ('2,000,000', '0,00002')
+        >>> NumberFormat("en").plain(1234.5, 3), NumberFormat("en").plain(0.0351, 2)
+        ('1,234', '0.035')
+        """
+        if value >= 10 ** min(digits, 3):
+            return self.number(value, ",.0f")
+        small = 0 < value < 1e-4
+        return self.number(value, f".{-math.floor(math.log10(value))}f" if small else f".{digits}g")
 
     def whole(self, number: float) -> str:
         """Write a count with marks between thousands.
