@@ -154,7 +154,7 @@ def _on_place(report: Report, conclusion: Conclusion, place: Ranked, words: Word
     parts, verdict = held(place.fit.config), place.fit.verdict
     split = ""
     if parts.ram_bytes and place.fit.machine.gpus and verdict.in_memory:
-        gpu, ram = words.amount(parts.gpu_bytes), words.amount(parts.ram_bytes)
+        gpu, ram = words.amount(parts.gpus_bytes), words.amount(parts.ram_bytes)
         split = words("bar.split", gpu=gpu, ram=ram)
     explained = quantization_text(report.profile, place.fit.estimate, words)
     return Advice(

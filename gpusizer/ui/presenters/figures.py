@@ -49,9 +49,9 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class HeldBytes:
-    """Bytes of a model on the GPUs and in system memory."""
+    """Bytes of a model on all GPUs together, and in system memory."""
 
-    gpu_bytes: int
+    gpus_bytes: int
     ram_bytes: int
 
 
@@ -105,11 +105,13 @@ def bars_of(place: Ranked, words: Words) -> tuple[Bar, ...]:
 
 
 def held(config: RunConfig) -> HeldBytes:
-    """Return what the fullest GPU holds, and system memory."""
+    """Return the bytes that all GPUs hold together, and those in system memory."""
     if config.in_turns is not None:  # a pipeline's components start there and return to it
-        return HeldBytes(config.in_turns.needed.likely, config.in_turns.sizes.total)
+        ram = config.in_turns.sizes.total
+        return HeldBytes(config.in_turns.needed.likely * len(config.machine.gpus), ram)
     if config.arranged is None:
-        return HeldBytes(config.fullest_gpu_bytes, config.estimate.kv_offload_bytes)
+        every = config.fullest_gpu_bytes * len(config.machine.gpus)
+        return HeldBytes(every, config.estimate.kv_offload_bytes)
     host = config.arranged.host.total.likely if config.in_part else 0
     return HeldBytes(sum(share.total.likely for share in config.arranged.devices), host)
 
@@ -118,7 +120,7 @@ def _bars(place: Ranked, words: Words) -> Iterator[Bar]:
     machine, config = place.fit.machine, place.fit.config
     parts = held(config)
     if machine.is_uniform or config.arranged is None:
-        used = parts.gpu_bytes // (len(machine.gpus) if config.arranged else 1)
+        used = parts.gpus_bytes // len(machine.gpus)
         yield _bar(words("bar.gpu"), used, machine.gpu.device_free_bytes, words)
     else:
         for gpu, share in zip(machine.gpus, config.arranged.devices, strict=False):
@@ -192,12 +194,11 @@ def _memory(place: Ranked, words: Words) -> Figure:
         need = words.amount(config.estimate.needed.likely)
         return Figure(words("figure.memory_needed"), need, words("figure.ram_unknown"))
     parts = held(config)
-    used: int = parts.gpu_bytes
+    used: int = parts.gpus_bytes
     memory = sum(gpu.device_free_bytes for gpu in machine.gpus)
     each = machine.is_uniform and len(machine.gpus) > 1
     if each:
-        memory //= len(machine.gpus)
-        used = used // len(machine.gpus) if config.arranged else used
+        memory, used = memory // len(machine.gpus), used // len(machine.gpus)
     if not machine.gpus:
         used, memory = parts.ram_bytes or config.estimate.needed.likely, machine.free_ram_bytes or 0
     return Figure(

@@ -98,7 +98,7 @@ def _fit(fit: Fit, scale_bytes: int, words: Words) -> _Lines:
         return
     capacity, parts = words.amount(fit.gpu.device_free_bytes), held(fit.config)
     if fit.config.in_part and parts.ram_bytes:
-        used = parts.gpu_bytes // fit.count
+        used = parts.gpus_bytes // len(fit.machine.gpus)
         said = words("reverse.ram", amount=words.amount(parts.ram_bytes))
     else:
         spare = "cards.spare" if fit.headroom_bytes >= 0 else "cards.short"
