@@ -53,6 +53,7 @@ def escape(text: object) -> Markup:
 TEMPLATES = Environment(
     loader=FileSystemLoader(FOLDER),
     autoescape=True,
+    extensions=["jinja2.ext.do"],
     auto_reload=False,
     finalize=escape,
     lstrip_blocks=True,
