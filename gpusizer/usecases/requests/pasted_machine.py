@@ -66,4 +66,4 @@ def _in_words(text: object) -> _Words | None:
         return _Words(report.text, report.notes)
     # Longer texts are refused.
     machine = within_wsl(text) if len(text) <= MAX_TEXT_CHARS else None
-    return None if machine is None else _Words(machine.text, (machine.note,))
+    return None if machine is None else _Words(machine.text, machine.notes)

@@ -153,7 +153,8 @@ class OwnMachineFields(DiskFields):
         le=MOST_RAM_BYTES // GIB,
         description="system memory of the machine around the named GPUs, in GB of 2^30 bytes as"
         " modules count: whether it holds what llama.cpp leaves there is checked, and what it does"
-        " not is read from the disk; a GPU named without a number is then one",
+        " not is read from the disk; a GPU named without a number is then one; under WSL, what"
+        " programs have there (half of the computer's by default)",
     )
 
     ram_gb_per_s: Annotated[Number | None, Unit("GB/s")] = Field(
