@@ -23,7 +23,7 @@ from gpusizer.gpus.mig import mig_instance, split_profile
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.gpus.own_memory import NOTHING_STATED, FreeMemory, split_memory, with_memory
 from gpusizer.gpus.sized_card import size_named, sized_card
-from gpusizer.gpus.vgpu import vgpu_card, vgpu_named
+from gpusizer.gpus.vgpu import refuse_unlisted, vgpu_card, vgpu_named
 
 HERE = "here"  # The machine that a command line runs on; only the shell can read it.
 
@@ -68,6 +68,7 @@ class UserGpus:
         virtual = vgpu_named(name)
         if virtual is not None:
             return vgpu_card(virtual, self.catalogue.find(virtual.gpu))
+        refuse_unlisted(name)
         card, profile = split_profile(name)
         return mig_instance(self.catalogue.find(card), profile) if profile else self._listed(name)
 

@@ -13,8 +13,9 @@ from gpusizer.core.units import GIB, MIB
 from gpusizer.gpus import load_catalogue
 from gpusizer.gpus.reports.reading import read_reports
 from gpusizer.gpus.user_gpus import UserGpus
-from gpusizer.gpus.vgpu import vgpu_named
+from gpusizer.gpus.vgpu import named_vgpu_gb, vgpu_named
 from gpusizer.text import LANGUAGES, say_error, say_note
+from gpusizer.usecases.requests.request import SizeRequest
 from tests.asking import size
 from tests.sizers import embedded_sizer
 
@@ -70,11 +71,24 @@ def test_a_type_with_slices_is_an_instance_of_mig() -> None:
     assert gpu.bf16_flops == instance.bf16_flops
 
 
+def test_an_instance_with_media_engines_is_read() -> None:
+    gpu, instance = CARDS.find("A100D-1-10CME"), CARDS.find("A100D-1-10C")
+    assert (gpu.slug, gpu.memory_bytes) == ("a100d-1-10cme", instance.memory_bytes)
+    assert CARDS.find(gpu.slug) == gpu
+
+
 @pytest.mark.parametrize(
     ("text", "reason", "near"),
-    [("L40S-20Q", "no_vgpu_type", "24 GB"), ("A100D-5-40C", "no_mig_profile", "4g.40gb")],
+    [
+        ("L40S-20Q", "no_vgpu_type", "48, 24, 16"),
+        ("A100D-5-40C", "no_mig_profile", "4g.40gb"),
+        ("V100-16C", "no_vgpu_card", "V100X (16, 8, 4 GB)"),
+        ("V100DX-32C", "no_vgpu_card", "V100X (16, 8, 4 GB)"),
+        ("A2-16C", "no_vgpu_card", "L2 (24, 12, 8, 6, 4 GB)"),
+        ("RTX 4090-24Q", "no_vgpu_card", "GB"),
+    ],
 )
-def test_a_size_that_a_card_lacks_is_refused_with_those_it_has(
+def test_a_size_that_the_table_lacks_is_refused_with_those_it_has(
     text: str, reason: str, near: str
 ) -> None:
     with pytest.raises(InvalidRequest) as refused:
@@ -84,7 +98,9 @@ def test_a_size_that_a_card_lacks_is_refused_with_those_it_has(
         assert near in say_error(refused.value, language)
 
 
-@pytest.mark.parametrize("text", ["", "-24Q", "XYZ-24Q", "A16-16B", "A16 16Q", "A16-16Q" * 20])
+@pytest.mark.parametrize(
+    "text", ["", "-24Q", "XYZ-24Q", "A16-16B", "A16 16Q", "A16-16QME", "A16-16Q" * 20]
+)
 def test_other_texts_name_no_type(text: str) -> None:
     assert vgpu_named(text) is None
 
@@ -94,17 +110,17 @@ def test_cards_of_strangers_are_none() -> None:
         CATALOGUE.find("A16-16Q")
 
 
-def row(row: TableRow) -> tuple[str, str, list[int], str]:
+def row(row: TableRow) -> tuple[str, str, list[int]]:
     buffers = [int(mib) for mib in row.text("frame_buffers_mib").split(";")]
-    return row.text("type"), row.text("gpu"), buffers, row.text("source")
+    return row.text("type"), row.text("gpu"), buffers
 
 
 def test_the_table_names_cards_and_sizes_that_differ() -> None:
     rows = read_table(DATA_DIR / "vgpu_types.csv", row)
     assert len({kind for kind, *_ in rows}) == len(rows) >= 30
-    for kind, slug, buffers, source in rows:
+    for kind, slug, buffers in rows:
         gpu = CATALOGUE.find(slug)
-        assert buffers == sorted(set(buffers), reverse=True) and source.startswith("docs.nvidia")
+        assert buffers == sorted(set(buffers), reverse=True)
         assert buffers[0] * MIB <= 1.12 * gpu.device_memory_bytes, "ECC takes a sixteenth"
         for mib in buffers:
             assert vgpu_named(f"{kind}-{round(mib / 1024)}C") is not None
@@ -116,6 +132,29 @@ def test_nvidia_smi_in_a_virtual_machine_names_its_type() -> None:
     fields: dict[str, Any] = {"model": "Qwen/Qwen3-8B", "gpu": NVIDIA_SMI}
     gpu = size(embedded_sizer(), fields).ranking[0].fit.gpu
     assert gpu.slug == "a16-16q" and gpu.memory_bytes < 14 * GIB
+
+
+@pytest.mark.parametrize(
+    ("text", "machine", "is_unknown"),
+    [
+        (NVIDIA_SMI.replace("A16-16Q", "A16-2Q ").replace("16384MiB", " 2048MiB"), "2048MiB", True),
+        (NVIDIA_SMI.replace("A16-16Q", "V100-16C"), "custom:16384MiB@CUDA", True),
+        ("GPU 0: NVIDIA A16-2Q (UUID: GPU-b2c3)", "custom:2048MiB@CUDA", True),
+        ("GPU 0: GRID T4-8Q (UUID: GPU-b2c3)", "T4-8Q", False),
+    ],
+)
+def test_a_report_counts_by_its_memory_where_the_table_lacks_the_type(
+    text: str, machine: str, is_unknown: bool
+) -> None:
+    report = read_reports(text, CATALOGUE)
+    assert report is not None and machine in report.text
+    assert ("report_unknown_card" in {note.code for note in report.notes}) is is_unknown
+    assert SizeRequest.from_fields({"model": "a/b", "gpu": text}).gpus == (report.text,)
+
+
+def test_no_other_card_has_such_a_name() -> None:
+    for gpu in CATALOGUE.gpus:
+        assert {named_vgpu_gb(name) for name in (gpu.slug, gpu.name, *gpu.aliases)} <= {None}
 
 
 def test_an_answer_says_that_time_is_shared() -> None:

@@ -14,7 +14,7 @@ from gpusizer.gpus.gpu import Gpu
 from gpusizer.gpus.gpu_cores import cores_sold
 from gpusizer.gpus.mig import instance_bytes, profiles_of
 from gpusizer.gpus.reports.found import FoundCard
-from gpusizer.gpus.vgpu import vgpu_named
+from gpusizer.gpus.vgpu import is_type, named_vgpu_gb, vgpu_named
 
 # Largest relative difference between a driver's memory and the catalogue's: ECC takes a sixteenth,
 # carve-outs of firmware a little.
@@ -50,8 +50,11 @@ def resolved(card: FoundCard, ram_bytes: int | None, catalogue: Catalogue) -> Re
     if card.maker == "Apple":
         return _chip(card, name, catalogue)
     virtual = vgpu_named(name)
-    if virtual is not None:
+    if virtual is not None and is_type(virtual, catalogue.find(virtual.gpu)):
         return ResolvedCard(virtual.name, card.used_bytes)
+    virtual_gb = named_vgpu_gb(name)
+    if card.maker == "NVIDIA" and virtual_gb is not None:
+        return _by_memory(card, shown, card.total_bytes or virtual_gb * GIB)
     sizes = _named(name, catalogue)
     if card.mig:
         return _instance(card, shown, sizes, catalogue)
@@ -65,14 +68,19 @@ def resolved(card: FoundCard, ram_bytes: int | None, catalogue: Catalogue) -> Re
         gpu = min(alike, key=lambda gpu: _apart(gpu, card.total_bytes))
         return ResolvedCard(gpu.slug, card.used_bytes)
     if card.total_bytes:
-        described = f"custom:{card.total_bytes // MIB}MiB"
-        stack = _STACKS.get(card.maker, "")
-        note = Note("report_unknown_card", name=shown or card.maker, memory_bytes=card.total_bytes)
-        suffix = f"@{stack}" if stack else ""
-        return ResolvedCard(f"{described}{suffix}", card.used_bytes, notes=(note,))
+        return _by_memory(card, shown, card.total_bytes)
     near = ", ".join(_suggestions(name, catalogue))
     note = Note("report_card_not_told", name=shown, near=near or "—")
     return ResolvedCard("", left_out=shown, notes=(note,))
+
+
+def _by_memory(card: FoundCard, shown: str, total_bytes: int) -> ResolvedCard:
+    if total_bytes < _LEAST_CARD_BYTES:
+        return ResolvedCard("", left_out=shown or card.maker)
+    stack = _STACKS.get(card.maker, "")
+    note = Note("report_unknown_card", name=shown or card.maker, memory_bytes=total_bytes)
+    described = f"custom:{total_bytes // MIB}MiB" + (f"@{stack}" if stack else "")
+    return ResolvedCard(described, card.used_bytes, notes=(note,))
 
 
 def _named(name: str, catalogue: Catalogue) -> Sequence[Gpu]:
@@ -134,10 +142,7 @@ def _instance(
             ):
                 return ResolvedCard(f"{gpu.slug} MIG {profile}", card.used_bytes)
     if card.total_bytes:
-        note = Note("report_unknown_card", name=f"{shown} MIG", memory_bytes=card.total_bytes)
-        return ResolvedCard(
-            f"custom:{card.total_bytes // MIB}MiB@CUDA", card.used_bytes, notes=(note,)
-        )
+        return _by_memory(card, f"{shown} MIG", card.total_bytes)
     return ResolvedCard("", left_out=f"{shown} MIG {card.mig}")
 
 
