@@ -214,7 +214,7 @@ def _divided(
 
 def _rank(config: RunConfig) -> tuple[int, int]:
     # A way that fits first, else the one that misses least.
-    return config.verdict.place, 0 if config.verdict.all_on_gpu else -config.headroom_bytes
+    return config.verdict.place, 0 if config.verdict.all_on_gpu else config.missing_bytes
 
 
 def _offloaded(study: Study, chosen: RunConfig, boards: int) -> Iterator[RunPlan]:
@@ -274,7 +274,7 @@ def _plan(
     ram_bytes: int | None = None,
 ) -> RunPlan:
     setup = setup_of(gpu, boards)
-    host = 0 if config is None else config.estimate.host_bytes + config.estimate.kv_offload_bytes
+    host = 0 if config is None else config.ram_bytes
     fit = None if config is None else Fit.from_config(study, config)
     return RunPlan(
         kind=kind,

@@ -84,8 +84,9 @@ def _rented(costs: PlanCosts) -> Note:
 
 
 def _fits(fit: Fit) -> Note:
-    gb = abs(fit.config.headroom_bytes) / GB
-    return Note(f"why_{fit.verdict.value}", quant=fit.estimate.quant.name, gb=significant(gb))
+    config = fit.config
+    gb = (config.missing_bytes or abs(config.headroom_bytes)) / GB
+    return Note(f"why_{config.verdict_code}", quant=fit.estimate.quant.name, gb=significant(gb))
 
 
 def _scaling(fit: Fit) -> Note | None:

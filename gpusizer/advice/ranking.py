@@ -340,13 +340,15 @@ def _reasons(study: Study, config: RunConfig, choice: Sequence[Note]) -> tuple[N
     estimate, verdict = config.estimate, config.verdict
     notes = []
     if config.machine.is_uniform:
+        lacking = {"missing_bytes": config.missing_bytes} if config.lacks_only_ram else {}
         one = verdict is Verdict.NOT_SUPPORTED and study.workload.engine is not None
         notes.append(
             Note(
-                "verdict_engine_not_supported" if one else f"verdict_{verdict.value}",
+                "verdict_engine_not_supported" if one else f"verdict_{config.verdict_code}",
                 quant=estimate.quant.name,
                 engine=estimate.engine.name,
                 headroom_bytes=abs(config.headroom_bytes),
+                **lacking,
                 count=config.boards,
             )
         )

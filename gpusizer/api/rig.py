@@ -184,17 +184,14 @@ def _ram(config: RunConfig) -> dict[str, object] | None:
     machine, arranged = config.machine, config.arranged
     if machine.shares_memory:
         return None
+    held = config.ram_bytes
     facts = {"installed_bytes": machine.ram_bytes, "reserved_bytes": SYSTEM_BYTES}
     amounts: dict[str, object]
     if arranged is None:
-        # Every component of a pipeline starts in system memory and returns to it.
-        weights = config.in_turns.sizes.total if config.in_turns else config.estimate.host_bytes
         cache = config.estimate.kv_offload_bytes
-        held = weights + cache
         kept = {"kv_cache_bytes": cache} if cache else {}
-        amounts = {"weights_bytes": weights, **kept, "total_bytes": held}
+        amounts = {"weights_bytes": held - cache, **kept, "total_bytes": held}
     else:
-        held = arranged.host.total.likely
         amounts = {"layers": arranged.host.layers, **_amounts(arranged.host)}
         amounts["verdict"] = arranged.host_verdict and arranged.host_verdict.value
     left = None if machine.free_ram_bytes is None else machine.free_ram_bytes - held

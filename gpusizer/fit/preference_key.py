@@ -93,7 +93,7 @@ def preference_key(
         rank if rank > study.requirements.most_rank else 0,
         verdict.place,
         known.unusual,
-        0 if runs else -config.headroom_bytes,
+        0 if runs else config.missing_bytes,
         *known.precision,
         config.machine.boards,
         verdict is Verdict.FITS and not has_room(config, for_many=for_many),

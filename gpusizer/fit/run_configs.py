@@ -16,7 +16,7 @@ from gpusizer.fit.division import asked_split, other_splits
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.placement.arrangement import Arranged, arrange
 from gpusizer.fit.placement.device_shares import Load
-from gpusizer.fit.run_config import RunConfig, memory_of
+from gpusizer.fit.run_config import RunConfig, memory_of, ram_needed
 from gpusizer.fit.study import (
     EngineRecipe,
     QuantOption,
@@ -217,24 +217,20 @@ def judged(
     gpu = machine.gpu
     memory = memory_of(estimate.engine, gpu)
     likely, least = estimate.spare(memory, gpu.free_bytes)
-    reasons: tuple[Note, ...] = ()
     # Offloaded weights and kept prefixes have to fit into system memory too; a GPU with shared
     # memory holds both, prefixes beside the share that the engine takes at once.
     in_part = keeps_part_in_memory(study.profile, study.workload, estimate)
     offloaded = estimate.host_bytes if in_part else 0
-    in_ram, free = estimate.kv_offload_bytes, machine.free_ram_bytes
+    needed, short = ram_needed(machine, estimate, offloaded)
     if machine.shares_memory:
         likely, least = likely - offloaded, least - offloaded
-        room = estimate.room(memory, gpu.free_bytes)
-        free = room.free_bytes - room.budget_bytes
-    else:
-        in_ram += offloaded
-    if in_ram and free is not None and in_ram > free:
-        likely = least = min(likely, free - in_ram)
-        reasons = (Note("rig_needs_ram", ram_bytes=in_ram),)
-    verdict = Verdict.FITS if least >= 0 else Verdict.TIGHT if likely >= 0 else Verdict.DOES_NOT_FIT
+        likely, least = (min(left, -short) if short else left for left in (likely, least))
+    fits = Verdict.FITS if least >= 0 else Verdict.TIGHT if likely >= 0 else Verdict.DOES_NOT_FIT
+    verdict = Verdict.DOES_NOT_FIT if short else fits
     share = likely / memory if memory else 0.0
-    return RunConfig(machine, estimate, verdict, likely, share, usual, None, reasons)
+    reasons = (Note("rig_needs_ram", ram_bytes=needed),) if short else ()
+    config = RunConfig(machine, estimate, verdict, likely, share, usual, None, reasons)
+    return replace(config, ram_short_bytes=short) if short else config
 
 
 def keeps_part_in_memory(
@@ -312,7 +308,8 @@ def _in_part(study: Study, machine: Machine, on_gpus: RunConfig) -> Iterator[Run
     arranged = arrange(load)
     if arranged.verdict.runs:
         config = _arranged_way(machine, load, arranged, usual=on_gpus.is_usual)
-        yield replace(config, estimate=estimate, headroom_bytes=on_gpus.headroom_bytes)
+        left, lacking = on_gpus.headroom_bytes, on_gpus.ram_short_bytes
+        yield replace(config, estimate=estimate, headroom_bytes=left, ram_short_bytes=lacking)
 
 
 def _in_turns(study: Study, machine: Machine, on_gpus: RunConfig) -> Iterator[RunConfig]:

@@ -12,7 +12,8 @@ from gpusizer.fit.verdict import Verdict
 from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.memory.engines.kept_prefixes import hicache_gb, offloading_gib, prefix_bytes
 from gpusizer.memory.workload import Workload
-from tests.asking import size
+from gpusizer.text import say_note
+from tests.asking import models_for, size
 from tests.documents import written
 from tests.launch_plans import command_of
 from tests.sizers import embedded_sizer
@@ -74,10 +75,48 @@ def test_a_stated_machine_must_hold_it() -> None:
     fits, lacks = (ask(kv_offload_gb=100, ram_gb=gb).ranking[0] for gb in (enough, enough - 1))
     assert fits.fit.verdict is Verdict.FITS
     assert lacks.fit.verdict is Verdict.DOES_NOT_FIT
-    assert lacks.fit.config.headroom_bytes == -GIB
+    assert lacks.fit.config.headroom_bytes == fits.fit.config.headroom_bytes > 0
+    assert lacks.fit.config.missing_bytes == GIB
     assert [n.fields for n in lacks.reasons if n.code == "rig_needs_ram"] == [
         {"ram_bytes": 100 * GIB}
     ]
+
+
+def test_sentences_name_the_memory_that_is_short() -> None:
+    report = ask(kv_offload_gb=100, ram_gb=56)
+    place, said = report.ranking[0], "48.0 GiB"
+    assert place.reasons[0].code == "verdict_lacks_ram"
+    assert place.fit.config.ram_bytes == 100 * GIB
+    for language, words in {"en": "system memory", "zh": "系统内存", "pt": "memória"}.items():
+        for note in (place.reasons[0], report.conclusion.said[0]):
+            text = say_note(note, language).replace(",0 ", ".0 ")
+            assert words in text and said in text, text
+
+
+def test_experts_that_memory_lacks_are_not_said_to_be_too_large_for_the_gpu() -> None:
+    fields = {"model": "Qwen/Qwen3-30B-A3B", "gpu": "4090", "quant": "q8_0", "cpu_moe": True}
+    report = size(embedded_sizer(), {**fields, "engine": "llama.cpp", "ram_gb": 16})
+    place = report.ranking[0]
+    assert place.fit.verdict is Verdict.OFFLOAD
+    assert place.reasons[0].code == "verdict_less_in_ram"
+
+
+def test_each_machine_holds_the_prefixes_of_its_ranks() -> None:
+    """16 H100 are two machines: 200 GiB are 100 in each."""
+    need = 100 + SYSTEM_BYTES // GIB
+    places = [
+        ask(gpu="16x h100 sxm", kv_offload_gb=200, ram_gb=gb).ranking[0] for gb in (need, need - 1)
+    ]
+    assert [place.fit.verdict for place in places] == [Verdict.FITS, Verdict.DOES_NOT_FIT]
+    assert places[1].fit.config.missing_bytes == GIB
+
+
+def test_sglang_leaves_memory_of_the_host_free() -> None:
+    """Of 64 GiB the system has 4 and SGLang leaves 10: 2 x 26 GB are 48.4 GiB, 2 x 29 GB 54."""
+    fits, lacks = (ask(engine="sglang", kv_offload_gb=gb, ram_gb=64).ranking[0] for gb in (50, 55))
+    assert fits.fit.verdict is Verdict.FITS
+    assert lacks.fit.verdict is Verdict.DOES_NOT_FIT
+    assert lacks.fit.config.missing_bytes == 2 * 29 * GB + 10 * GIB - 60 * GIB
 
 
 def test_a_rig_counts_it_beside_its_weights() -> None:
@@ -86,6 +125,13 @@ def test_a_rig_counts_it_beside_its_weights() -> None:
     assert (ram["weights_bytes"], ram["kv_cache_bytes"]) == (0, 100 * GIB)
     assert ram["headroom_bytes"] == 156 * GIB - SYSTEM_BYTES
     assert "kv_cache_bytes" not in written(ask(**fields))["rig"]["ram"]
+
+
+def test_a_list_of_models_counts_it() -> None:
+    fields = {"gpu": "h100 sxm", "engine": "vllm", "kv_offload_gb": 20, "top": 2}
+    rows = models_for(embedded_sizer(), fields).rows
+    assert rows and {row.ram_bytes for row in rows} == {20 * GIB}
+    assert all(row.used_bytes == row.fit.config.fullest_gpu_bytes + 20 * GIB for row in rows)
 
 
 def test_shared_memory_holds_it_beside_the_share() -> None:

@@ -94,7 +94,8 @@ def verdict(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
         yield from place.fit.config.reasons[:1]
         return
     if what is Verdict.DOES_NOT_FIT:
-        yield Note("answer_does_not_fit", **fields, short_bytes=_short(place))
+        config = place.fit.config
+        yield Note(f"answer_{config.verdict_code}", **fields, short_bytes=config.missing_bytes)
         return
     if lacks_ram(place):
         yield Note("answer_ram_unknown", **fields, need_bytes=place.fit.estimate.needed.likely)
@@ -131,18 +132,13 @@ def _not_supported(place: Ranked) -> str:
     return "answer_engine_not_supported" if asked else "answer_not_supported"
 
 
-def _short(place: Ranked) -> int:
-    # Bytes that are missing on the fullest device.
-    return abs(place.fit.config.headroom_bytes)
-
-
 def _in_system_memory(place: Ranked) -> int:
     arranged = place.fit.config.arranged
     if arranged is not None and arranged.host is not None:
         return arranged.host.total.likely
     if place.fit.config.in_turns is not None:  # every component starts there and returns to it
         return place.fit.config.in_turns.sizes.total
-    return max(place.fit.estimate.host_bytes, _short(place))
+    return max(place.fit.estimate.host_bytes, place.fit.config.missing_bytes)
 
 
 def limits(workload: Workload, place: Ranked) -> Iterator[Note]:

@@ -78,6 +78,7 @@ class Abilities:
     # The host queues kernels one by one while the GPU works on earlier ones.
     launches_kernels: bool = False
     prefix_memory: PrefixMemory = ""  # meaning of its option for prefixes in system memory
+    prefix_reserve_gib: int = 0  # system memory that it leaves free beside them, in GiB
     numbered_builds: bool = False  # the number in its version decides about kernels
     options: tuple[str, ...] = ()  # optional fields of a request that its estimate depends on
 

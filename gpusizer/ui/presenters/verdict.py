@@ -53,7 +53,7 @@ def judged(profile: ModelProfile, place: Ranked, words: Words) -> Headline:
     fields = _fields(profile, place, words) | {
         "gpus": gpus,
         "speed": "" if rate is None else words.rate(rate.likely),
-        "short": words.amount(abs(place.fit.config.headroom_bytes)),
+        "short": words.amount(place.fit.config.missing_bytes),
     }
     if verdict.runs and lacks_ram(place):
         need = words.amount(place.fit.estimate.needed.likely)
@@ -63,6 +63,8 @@ def judged(profile: ModelProfile, place: Ranked, words: Words) -> Headline:
     tone: Tone = "no" if not verdict.runs else "yes"
     if slow or verdict is Verdict.FROM_DISK:
         tone = "slow"
+    elif verdict is Verdict.DOES_NOT_FIT:
+        key = f"verdict.{place.fit.config.verdict_code}"
     elif verdict is Verdict.FITS and profile.doubts:
         key, tone = "verdict.conditional", ""
     elif verdict.all_on_gpu and place.workload.concurrency > 1:

@@ -101,9 +101,8 @@ class RunsOn:
 
     @property
     def ram_bytes(self) -> int:
-        """Bytes of the model in system memory."""
-        arranged = self.runs.config.arranged
-        return arranged.host.total.likely if arranged else self.fit.estimate.host_bytes
+        """Bytes of the model in system memory, with the cache of earlier prompts."""
+        return self.runs.config.ram_bytes
 
     @property
     def spare_bytes(self) -> int | None:
