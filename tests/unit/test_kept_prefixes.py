@@ -12,7 +12,7 @@ from gpusizer.fit.verdict import Verdict
 from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.memory.engines.kept_prefixes import hicache_gb, offloading_gib, prefix_bytes
 from gpusizer.memory.workload import Workload
-from gpusizer.text import say_note
+from gpusizer.text import LANGUAGES, Language, say_note
 from tests.asking import models_for, size
 from tests.documents import written
 from tests.launch_plans import command_of
@@ -61,7 +61,7 @@ def test_the_answer_names_what_is_pinned_and_the_command_asks_for_it() -> None:
     text = command_of(report).text
     assert "--kv-offloading-size 100 \\\n  --kv-offloading-backend native" in text
     said = [note.fields for note in report.notes if note.code == "prefixes_kept"]
-    assert said == [{"ram_bytes": 100 * GIB, "engine": "vLLM"}]
+    assert said == [{"engine": "vLLM"}]
 
 
 def test_no_longer_context_comes_from_it() -> None:
@@ -112,7 +112,7 @@ def test_each_machine_holds_the_prefixes_of_its_ranks() -> None:
 
 
 def test_sglang_leaves_memory_of_the_host_free() -> None:
-    """Of 64 GiB the system has 4 and SGLang leaves 10: 2 x 26 GB are 48.4 GiB, 2 x 29 GB 54."""
+    """The system has 4 of 64 GiB and SGLang leaves 10: 2 x 26 GB are 48.4 GiB, 2 x 29 GB 54."""
     fits, lacks = (ask(engine="sglang", kv_offload_gb=gb, ram_gb=64).ranking[0] for gb in (50, 55))
     assert fits.fit.verdict is Verdict.FITS
     assert lacks.fit.verdict is Verdict.DOES_NOT_FIT
@@ -148,3 +148,24 @@ def test_it_takes_an_engine_that_keeps_prefixes(more: dict[str, Any]) -> None:
     assert "prefixes_need_an_engine" in {note.code for note in report.notes}
     assert report.workload.kv_offload_gb == 0
     assert "kv_offload_bytes" not in written(report)["estimates"][0]
+
+
+@pytest.mark.parametrize(
+    ("version", "keeps"),
+    [("0.8", False), ("V0", False), ("0.11.0", False), ("0.12", True), ("0.30", True)],
+)
+def test_a_release_without_the_option_leaves_it_out(version: str, keeps: bool) -> None:
+    report = ask(engine_version=version, kv_offload_gb=100)
+    assert ("--kv-offloading-size" in command_of(report).text) is keeps
+    assert (report.workload.kv_offload_gb == 100) is keeps
+    left_out = [note for note in report.notes if note.code == "prefixes_need_a_release"]
+    assert [note.fields["version"] for note in left_out] == ([] if keeps else [version])
+    for language in LANGUAGES:
+        assert all("kv_offload_gb" in say_note(note, language) for note in left_out)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_note_states_no_other_amount_than_what_is_pinned(language: Language) -> None:
+    report = ask(engine="sglang", kv_offload_gb=100)
+    (note,) = [note for note in report.notes if note.code == "prefixes_kept"]
+    assert "GiB" not in say_note(note, language)

@@ -167,6 +167,10 @@ class Engine(ABC):
         """Return its rule for memory that other programs hold."""
         return SHARES_FREE_MEMORY
 
+    def keeps_prefixes(self, workload: Workload) -> bool:
+        """Return whether its version can keep the cache of earlier prompts in system memory."""
+        return bool(self.abilities.prefix_memory)
+
     def notes(self, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
         """Return settings the user has to pass, and parts of the model it is not sized for."""
         return ()

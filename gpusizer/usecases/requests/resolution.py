@@ -10,7 +10,6 @@ from gpusizer.core.errors import InvalidModelId, InvalidRequest, ModelUnreadable
 from gpusizer.core.loose_values import Arguments
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
-from gpusizer.core.units import GIB
 from gpusizer.fit.compatibility import Support
 from gpusizer.fit.division import asked_split, resolve_experts
 from gpusizer.gpus.names import MAX_COUNT
@@ -112,15 +111,18 @@ def _with_pictures(workload: Workload, profile: ModelProfile) -> tuple[Workload,
 
 
 def _kept_prefixes(workload: Workload) -> tuple[Workload, tuple[Note, ...]]:
-    # Memory for prefixes is dropped for engines that keep none; a note says its use.
+    # Memory for prefixes is dropped for engines and releases that keep none; a note says its use.
     if not workload.kv_offload_gb:
         return workload, ()
     engine = workload.engine and find_engine(workload.engine)
+    if engine and engine.keeps_prefixes(workload):
+        return workload, (Note("prefixes_kept", engine=engine.name),)
     if engine and engine.abilities.prefix_memory:
-        kept = round(workload.kv_offload_gb * GIB)
-        return workload, (Note("prefixes_kept", ram_bytes=kept, engine=engine.name),)
-    able = (engine for engine in ENGINES.values() if engine.abilities.prefix_memory)
-    left_out = Note("prefixes_need_an_engine", engines=", ".join(engine.slug for engine in able))
+        version = workload.engine_version or engine.version
+        left_out = Note("prefixes_need_a_release", engine=engine.name, version=version)
+    else:
+        able = (engine.slug for engine in ENGINES.values() if engine.abilities.prefix_memory)
+        left_out = Note("prefixes_need_an_engine", engines=", ".join(able))
     return replace(workload, kv_offload_gb=0.0), (left_out,)
 
 

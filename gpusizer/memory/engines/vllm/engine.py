@@ -29,6 +29,7 @@ from gpusizer.memory.engines.vllm.releases import (
     VllmRelease,
     caches_honoured,
     checks_free_memory,
+    takes_offloading_size,
     vllm_release,
 )
 from gpusizer.memory.engines.vllm.runtime import (
@@ -80,6 +81,9 @@ class VllmEngine(Engine):
         if not checks_free_memory(workload.engine_version):
             return FreeRule("others_subtracted")
         return FreeRule("checked_at_start", context_bytes().high)
+
+    def keeps_prefixes(self, workload: Workload) -> bool:
+        return takes_offloading_size(workload.engine_version)
 
     def kv_dtype_sources(self, workload: Workload) -> tuple[str, ...]:
         return caches_honoured(workload.engine_version)

@@ -100,6 +100,10 @@ _FREE_MEMORY_CHECKED = (0, 9, 1)
 # Pull request 21489, merged in the summer of 2025; releases of before 0.11 are not told it.
 _CACHE_BYTES_TAKEN = (0, 11, 0)
 
+# 0.11.0 of the start of October 2025 lacks it: issue 26858 of two weeks later asks for it, pull
+# request 27621 of the end of that month adds it. Which release has it first is not told.
+_OFFLOADING_SIZE_TAKEN = (0, 11, 1)
+
 
 def checks_free_memory(version: str | None) -> bool:
     """Return whether start-up refuses a share of the total that exceeds free memory."""
@@ -113,6 +117,14 @@ def takes_cache_bytes(version: str | None) -> bool:
     """Return whether `--kv-cache-memory-bytes` fixes the cache, whatever else loads meanwhile."""
     number = _number_of(version)
     return number is None or number >= _CACHE_BYTES_TAKEN
+
+
+def takes_offloading_size(version: str | None) -> bool:
+    """Return whether `--kv-offloading-size` keeps the cache of earlier prompts in system memory."""
+    if vllm_release(version).profiles_whole_prompts:
+        return False
+    number = _number_of(version)
+    return number is None or number >= _OFFLOADING_SIZE_TAKEN
 
 
 def _number_of(version: str | None) -> tuple[int, int, int] | None:
