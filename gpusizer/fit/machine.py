@@ -22,7 +22,7 @@ SYSTEM_BYTES = 4 * GIB
 USUAL_DISK_BYTES_PER_SECOND = NVME_GB_PER_S * GB
 
 CPU = "CPU"
-_VULKAN_NAME = "Vulkan"
+VULKAN_NAME = "Vulkan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Machine:
     @property
     def device_class(self) -> int:
         """The defaults of llama.cpp that apply: those of the backend."""
-        return VULKAN if self.backend == _VULKAN_NAME else BACKENDS.get(self.backend, CUDA)
+        return VULKAN if self.backend == VULKAN_NAME else BACKENDS.get(self.backend, CUDA)
 
     @property
     def free_ram_bytes(self) -> int | None:
@@ -113,7 +113,7 @@ def build_machine(
     uniform = bool(gpus) and all(gpu == gpus[0] for gpu in gpus)
     backend = boards[0].software if uniform else _backend(boards)
     notes = list(dict.fromkeys(note for gpu in boards for note in gpu.statements))
-    if backend == _VULKAN_NAME:
+    if backend == VULKAN_NAME:
         notes.append(Note("rig_vulkan", stacks=", ".join(sorted({g.software for g in boards}))))
     if backend == CPU:
         notes.append(Note("rig_cpu_only"))
@@ -147,7 +147,7 @@ def _backend(boards: Sequence[Gpu]) -> str:
     for gpu in boards:
         if not _has_vulkan(gpu):
             raise _refusal(boards, "rig_no_vulkan", gpu=gpu.name, stacks=", ".join(sorted(stacks)))
-    return _VULKAN_NAME
+    return VULKAN_NAME
 
 
 def _has_vulkan(gpu: Gpu) -> bool:

@@ -10,25 +10,28 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpusizer.advice.conclusion.clauses import short_name
 from gpusizer.advice.desk.seating import DeskServer
 from gpusizer.core.errors import InvalidModelId, InvalidRequest
 from gpusizer.core.messages import Note
-from gpusizer.fit.machine import CPU, Machine
+from gpusizer.fit.machine import CPU, VULKAN_NAME, Machine
 from gpusizer.launch.containers import ACCESS, CONTAINERS, HUB_CACHE, Container, GpuAccess
 from gpusizer.launch.deployment import name_of, yaml_text
 from gpusizer.launch.start import PUBLISHER, start_of
 from gpusizer.memory.engines.vllm.releases import takes_cache_bytes
 from gpusizer.model.profile import ModelProfile
 
+_CUDA = "CUDA"
 _FIRST_PORT = 8001
 _CONTINUED = "\\\n"
 _MACRO = "${"
 _DOWNLOAD_SECONDS = 3600  # a first start may download weights
-_STACK_VARIABLES = {"CUDA": "CUDA_VISIBLE_DEVICES"}
+# Variables that choose devices, of stacks that `containers.toml` names none for. Vulkan's lists
+# physical devices of every vendor (ggml/src/ggml-vulkan/ggml-vulkan.cpp of llama.cpp).
+_STACK_VARIABLES = {_CUDA: "CUDA_VISIBLE_DEVICES", VULKAN_NAME: "GGML_VK_VISIBLE_DEVICES"}
 # By engine and role: options of servers that answer in vectors and scores (docs.vllm.ai, "Pooling
 # Models"; tools/server/README.md of llama.cpp; docs.sglang.io, "Embedding Models").
 _OF_ROLE: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -66,6 +69,10 @@ class _Service:
     @property
     def engine(self) -> str:
         return self.server.config.estimate.engine.slug
+
+    @property
+    def stack(self) -> str:
+        return self.server.config.machine.backend
 
 
 def desk_files(
@@ -135,19 +142,23 @@ def _compose(machine: Machine, services: Sequence[_Service]) -> str:
     before = ""
     for number, service in enumerate(services):
         container = CONTAINERS[service.engine]
-        backend = service.server.config.machine.backend
-        access = ACCESS.get(backend)
+        access = ACCESS.get(service.stack)
         version = service.server.study.workload.engine_version
         engine = service.server.config.estimate.engine
-        image = container.image(backend, version or engine.version)
-        if image is None or (access is None and backend != CPU):
+        image = container.image(service.stack, version or engine.version)
+        if image is None or (access is None and service.stack != CPU):
             continue
-        written[service.name] = _compose_service(service, container, access, image, number, before)
+        ids = _numbers(machine, service.stack, service.server)
+        port = _FIRST_PORT + number
+        written[service.name] = _compose_service(
+            service, container, access, image, ids, port, before
+        )
         if service.server.stays:
             before = service.name
     if not written:
         return ""
-    return _header(machine) + yaml_text({"services": written, "volumes": {"weights": None}})
+    header = _header(machine, (service.stack for service in services if service.name in written))
+    return header + yaml_text({"services": written, "volumes": {"weights": None}})
 
 
 def _compose_service(
@@ -155,13 +166,13 @@ def _compose_service(
     container: Container,
     access: GpuAccess | None,
     image: str,
-    number: int,
+    ids: Sequence[str],
+    port: int,
     before: str,
 ) -> dict[str, object]:
     # Compose replaces "$" by variables; `$$` is one.
     words = [*service.words[len(container.program) :], *container.listens]
     environment = {"HF_TOKEN": "${HF_TOKEN:-}"}
-    ids = [str(device) for device in service.server.devices]
     health = f"curl -fsS http://localhost:{container.port}/health || exit 1"
     body: dict[str, object] = {"image": image}
     if not service.server.stays:
@@ -170,7 +181,7 @@ def _compose_service(
         body["entrypoint"] = list(container.entrypoint)
     body |= {
         "command": [word.replace("$", "$$") for word in words],
-        "ports": [f"{_FIRST_PORT + number}:{container.port}"],
+        "ports": [f"{port}:{container.port}"],
         "environment": environment,
         "volumes": [f"weights:{HUB_CACHE}"],
         "ipc": "host",
@@ -189,7 +200,7 @@ def _compose_service(
     if access and access.variable:
         environment[access.variable] = ",".join(ids)
     elif ids:
-        devices = [{"driver": "nvidia", "device_ids": ids, "capabilities": ["gpu"]}]
+        devices = [{"driver": "nvidia", "device_ids": [*ids], "capabilities": ["gpu"]}]
         body["deploy"] = {"resources": {"reservations": {"devices": devices}}}
     return body
 
@@ -217,7 +228,7 @@ def _llama_swap(machine: Machine, services: Sequence[_Service]) -> str:
     }
     if stay:
         written["hooks"] = {"on_startup": {"preload": stay}}
-    return _header(machine) + yaml_text(written)
+    return _header(machine, (_chosen_stack(machine, it) for it in services)) + yaml_text(written)
 
 
 def _swapped(machine: Machine, service: _Service) -> dict[str, object]:
@@ -226,18 +237,42 @@ def _swapped(machine: Machine, service: _Service) -> dict[str, object]:
     program = service.words[: len(container.program)]
     options = service.words[len(container.program) :]
     model: dict[str, object] = {"cmd": f"{shlex.join((*program, *options))} {' '.join(port)}"}
-    # Without a device of its own it sees none of the machine's.
-    part = service.server.config.machine.backend
-    backend = machine.backend if part == CPU else part
-    access = ACCESS.get(backend)
-    variable = (access.variable if access else "") or _STACK_VARIABLES.get(backend, "")
-    if variable:
-        ids = ",".join(map(str, service.server.devices))
-        by_bus = ["CUDA_DEVICE_ORDER=PCI_BUS_ID"] if backend in _STACK_VARIABLES else []
-        model["env"] = [*by_bus, f"{variable}={ids}"]
+    environment = _environment(machine, service)
+    if environment:
+        model["env"] = environment
     return model
 
 
-def _header(machine: Machine) -> str:
-    named = enumerate(gpu.name for gpu in machine.gpus)
-    return "".join(f"# {number}: {re.sub(r'[^ -~]', '?', name)}\n" for number, name in named)
+def _environment(machine: Machine, service: _Service) -> list[str]:
+    stack = _chosen_stack(machine, service)
+    access = ACCESS.get(stack)
+    variable = (access.variable if access else "") or _STACK_VARIABLES.get(stack, "")
+    if not variable:
+        return []
+    by_bus = ["CUDA_DEVICE_ORDER=PCI_BUS_ID"] if stack == _CUDA else []
+    return [*by_bus, f"{variable}={','.join(_numbers(machine, stack, service.server))}"]
+
+
+def _chosen_stack(machine: Machine, service: _Service) -> str:
+    # Without a device of its own it sees none of the machine's.
+    return machine.backend if service.stack == CPU else service.stack
+
+
+def _numbers(machine: Machine, stack: str, server: DeskServer) -> list[str]:
+    counted = _counted(machine, stack)
+    return [str(counted.index(device)) for device in server.devices]
+
+
+def _counted(machine: Machine, stack: str) -> list[int]:
+    # Devices in the order in which a stack counts them from 0: its own, under Vulkan all.
+    is_every = stack == VULKAN_NAME
+    return [n for n, gpu in enumerate(machine.gpus) if is_every or gpu.software == stack]
+
+
+def _header(machine: Machine, stacks: Iterable[str]) -> str:
+    lines = (
+        f"# {stack} {number}: {re.sub(r'[^ -~]', '?', machine.gpus[device].name)}\n"
+        for stack in dict.fromkeys(stacks)
+        for number, device in enumerate(_counted(machine, stack))
+    )
+    return "".join(lines)

@@ -195,6 +195,35 @@ def test_llama_swap_keeps_those_that_stay_and_swaps_the_others() -> None:
         assert model["env"] == ["CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_VISIBLE_DEVICES=0"]
 
 
+def swapped(found: Desk) -> dict[str, Any]:
+    models = yaml.safe_load(found.files.llama_swap)["models"]
+    assert isinstance(models, dict)
+    return models
+
+
+def test_each_driver_counts_its_own_devices_from_0() -> None:
+    """The RTX 3090 is the second device of the machine, and the first that CUDA has."""
+    found = placed(f"{SMALL} engine=vllm", gpu="RX 7900 XTX + 3090")
+    assert found.models[0].server and found.models[0].server.devices == (1,)
+    ((name, service),) = compose_of(found).items()
+    (reserved,) = service["deploy"]["resources"]["reservations"]["devices"]
+    assert reserved["device_ids"] == ["0"]
+    by_bus, chosen = swapped(found)[name]["env"]
+    assert (by_bus, chosen) == ("CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_VISIBLE_DEVICES=0")
+    for text in (found.files.compose, found.files.llama_swap):
+        (line,) = (line for line in text.splitlines() if line.startswith("#"))
+        assert line == "# CUDA 0: GeForce RTX 3090 24GB"
+
+
+def test_a_model_over_two_vendors_chooses_devices_of_vulkan() -> None:
+    found = placed(SMALL, gpu="RX 7900 XTX + 3090")
+    assert found.models[0].server and found.models[0].server.devices == (0, 1)
+    ((_, model),) = swapped(found).items()
+    assert model["env"] == ["GGML_VK_VISIBLE_DEVICES=0,1"]
+    named = [line for line in found.files.llama_swap.splitlines() if line.startswith("#")]
+    assert [line.partition(":")[0] for line in named] == ["# Vulkan 0", "# Vulkan 1"]
+
+
 def test_a_model_that_waits_has_a_profile_in_compose_and_a_time_to_load() -> None:
     found = placed(SMALL, f"{MEDIUM} resident=no", f"{FLUX} resident=no", gpu="3090")
     waiting = [model for model in found.models if model.state == "on_demand"]
