@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpusizer.advice.conclusion.clauses import short_name
+from gpusizer.advice.conclusion.clauses import names, short_name
 from gpusizer.advice.desk.seating import DeskServer
 from gpusizer.core.errors import InvalidModelId, InvalidRequest
 from gpusizer.core.messages import Note
@@ -81,18 +81,21 @@ def desk_files(
     """Return the files of models, each with its role and its server (None: loaded nowhere)."""
     services: list[_Service | None] = []
     notes: list[Note] = []
-    names: dict[str, int] = {}
+    taken: dict[str, int] = {}
     for profile, role, server in models:
         service = None
         if server is not None:
-            service, about = _service(profile, role, server, names)
+            service, about = _service(profile, role, server, taken)
             notes += about
         services.append(service)
     started = sorted(filter(None, services), key=_order)
     if len(set(machine.gpus)) > 1 and started:
         notes.append(Note("desk_device_numbers"))
+    compose, without_image = _compose(machine, started)
+    if without_image:
+        notes.append(Note("desk_no_container", models=names(without_image)))
     return DeskFiles(
-        compose=_compose(machine, started),
+        compose=compose,
         llama_swap=_llama_swap(machine, started),
         commands=tuple(shlex.join(it.words) if it else "" for it in services),
         notes=tuple(notes),
@@ -104,7 +107,7 @@ def _order(service: _Service) -> tuple[bool, int]:
 
 
 def _service(
-    profile: ModelProfile, role: str, server: DeskServer, names: dict[str, int]
+    profile: ModelProfile, role: str, server: DeskServer, taken: dict[str, int]
 ) -> tuple[_Service | None, list[Note]]:
     # None where no single command starts a server, with the reason.
     engine, model = server.config.estimate.engine, short_name(profile)
@@ -120,8 +123,8 @@ def _service(
         return None, [missing]
     words = (*shlex.split(lines[0]), *_more_options(role, server))
     name = name_of(profile.repo_id)
-    names[name] = names.get(name, 0) + 1
-    number = f"-{names[name]}" if names[name] > 1 else ""
+    taken[name] = taken.get(name, 0) + 1
+    number = f"-{taken[name]}" if taken[name] > 1 else ""
     notes = [Note("desk_published_copy", model=model, word=PUBLISHER)] if start.is_listed else []
     return _Service(f"{name}{number}", server, words), notes
 
@@ -137,7 +140,9 @@ def _more_options(role: str, server: DeskServer) -> Iterator[str]:
         yield from ("-ts", ",".join("1" for _ in server.devices))
 
 
-def _compose(machine: Machine, services: Sequence[_Service]) -> str:
+def _compose(machine: Machine, services: Sequence[_Service]) -> tuple[str, list[str]]:
+    # The file, and models that no image serves.
+    without_image: list[str] = []
     written: dict[str, object] = {}
     before = ""
     for number, service in enumerate(services):
@@ -147,6 +152,7 @@ def _compose(machine: Machine, services: Sequence[_Service]) -> str:
         engine = service.server.config.estimate.engine
         image = container.image(service.stack, version or engine.version)
         if image is None or (access is None and service.stack != CPU):
+            without_image.append(short_name(service.server.study.profile))
             continue
         ids = _numbers(machine, service.stack, service.server)
         port = _FIRST_PORT + number
@@ -156,9 +162,10 @@ def _compose(machine: Machine, services: Sequence[_Service]) -> str:
         if service.server.stays:
             before = service.name
     if not written:
-        return ""
+        return "", without_image
     header = _header(machine, (service.stack for service in services if service.name in written))
-    return header + yaml_text({"services": written, "volumes": {"weights": None}})
+    text = header + yaml_text({"services": written, "volumes": {"weights": None}})
+    return text, without_image
 
 
 def _compose_service(

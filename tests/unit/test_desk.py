@@ -224,6 +224,25 @@ def test_a_model_over_two_vendors_chooses_devices_of_vulkan() -> None:
     assert [line.partition(":")[0] for line in named] == ["# Vulkan 0", "# Vulkan 1"]
 
 
+@pytest.mark.parametrize(
+    ("models", "gpu", "missing"),
+    [
+        ((SMALL, MEDIUM), "RX 7900 XTX + 3090", ["Qwen3-14B", "Qwen3-8B"]),
+        ((f"{TINY} engine=vllm", MEDIUM), "RX 7900 XTX + 3090", ["Qwen3-14B"]),
+        ((f"{TINY} engine=llama.cpp",), "M4 Pro 24GB", ["Qwen3-0.6B"]),
+        ((TINY,), "3090", []),
+    ],
+)
+def test_a_model_without_an_image_is_said_to_be_in_no_compose_file(
+    models: tuple[str, ...], gpu: str, missing: list[str]
+) -> None:
+    found = placed(*models, gpu=gpu)
+    said = [note.fields["models"] for note in found.notes if note.code == "desk_no_container"]
+    assert said == ([", ".join(missing)] if missing else [])
+    written = compose_of(found) if found.files.compose else {}
+    assert len(written) + len(missing) == len(models) == len(swapped(found))
+
+
 def test_a_model_that_waits_has_a_profile_in_compose_and_a_time_to_load() -> None:
     found = placed(SMALL, f"{MEDIUM} resident=no", f"{FLUX} resident=no", gpu="3090")
     waiting = [model for model in found.models if model.state == "on_demand"]
