@@ -12,6 +12,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 
 from gpusizer.advice.conclusion.clauses import names, short_name
 from gpusizer.advice.desk.seating import DeskServer
@@ -81,7 +82,7 @@ def desk_files(
     """Return the files of models, each with its role and its server (None: loaded nowhere)."""
     services: list[_Service | None] = []
     notes: list[Note] = []
-    taken: dict[str, int] = {}
+    taken: set[str] = set()
     for profile, role, server in models:
         service = None
         if server is not None:
@@ -107,7 +108,7 @@ def _order(service: _Service) -> tuple[bool, int]:
 
 
 def _service(
-    profile: ModelProfile, role: str, server: DeskServer, taken: dict[str, int]
+    profile: ModelProfile, role: str, server: DeskServer, taken: set[str]
 ) -> tuple[_Service | None, list[Note]]:
     # None where no single command starts a server, with the reason.
     engine, model = server.config.estimate.engine, short_name(profile)
@@ -122,11 +123,12 @@ def _service(
     if len(lines) != 1 or _MACRO in lines[0]:
         return None, [missing]
     words = (*shlex.split(lines[0]), *_more_options(role, server))
-    name = name_of(profile.repo_id)
-    taken[name] = taken.get(name, 0) + 1
-    number = f"-{taken[name]}" if taken[name] > 1 else ""
+    base = name_of(profile.repo_id)
+    numbered = chain([base], (f"{base}-{number}" for number in count(2)))
+    name = next(name for name in numbered if name not in taken)
+    taken.add(name)
     notes = [Note("desk_published_copy", model=model, word=PUBLISHER)] if start.is_listed else []
-    return _Service(f"{name}{number}", server, words), notes
+    return _Service(name, server, words), notes
 
 
 def _more_options(role: str, server: DeskServer) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from gpusizer.core.errors import GpusizerError, InvalidRequest, ModelUnreadable
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.run_config import headroom_on
 from gpusizer.fit.verdict import Verdict
+from gpusizer.launch.desk_files import desk_files
 from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.usecases.desk import Desk, desk
 from gpusizer.usecases.requests.desk_request import DeskRequest, read_line
@@ -241,6 +243,20 @@ def test_a_model_without_an_image_is_said_to_be_in_no_compose_file(
     assert said == ([", ".join(missing)] if missing else [])
     written = compose_of(found) if found.files.compose else {}
     assert len(written) + len(missing) == len(models) == len(swapped(found))
+
+
+def test_every_server_has_a_name_of_its_own() -> None:
+    """The third model is called as the second one would be."""
+    found = placed(SMALL, gpu="2x 3090")
+    model = found.models[0]
+    ids = ("a/Qwen3-8B", "b/Qwen3-8B", "me/Qwen3-8B-2")
+    profiles = [replace(model.profile, repo_id=repo_id) for repo_id in ids]
+    files = desk_files(found.machine, [(it, model.role, model.server) for it in profiles])
+    written = [
+        yaml.safe_load(files.compose)["services"],
+        yaml.safe_load(files.llama_swap)["models"],
+    ]
+    assert [len(services) for services in written] == [3, 3]
 
 
 def test_a_model_that_waits_has_a_profile_in_compose_and_a_time_to_load() -> None:
