@@ -73,7 +73,10 @@ class DeskModelInfo(DerivedModel):
         description="tokens of one user if it also got all that is left of its devices"
     )
     loading: LoadTimes | None
-    command: str = Field(description="that starts its server; empty where no single one does")
+    command: str = Field(
+        description="that starts its server on its devices, at a port of its own; empty where no"
+        " single one does"
+    )
 
     @classmethod
     def _read_from(cls, record: Any, context: AnswerContext) -> object:

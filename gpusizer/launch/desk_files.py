@@ -50,7 +50,8 @@ class DeskFiles:
     """Files of a desk, "" for one that no model is in.
 
     Attributes:
-        commands: the command of each model in the order of the request, "" for one without.
+        commands: the command of each model in the order of the request, with its devices and the
+            port that it has in Compose; "" for one without.
     """
 
     compose: str
@@ -98,7 +99,9 @@ def desk_files(
     return DeskFiles(
         compose=compose,
         llama_swap=_llama_swap(machine, started),
-        commands=tuple(shlex.join(it.words) if it else "" for it in services),
+        commands=tuple(
+            _command(machine, it, _FIRST_PORT + started.index(it)) if it else "" for it in services
+        ),
         notes=tuple(notes),
     )
 
@@ -240,12 +243,13 @@ def _llama_swap(machine: Machine, services: Sequence[_Service]) -> str:
     return _header(machine, (_chosen_stack(machine, it) for it in services)) + yaml_text(written)
 
 
+def _command(machine: Machine, service: _Service, port: int) -> str:
+    words = (*service.words, "--port", str(port))
+    return " ".join((*_environment(machine, service), shlex.join(words)))
+
+
 def _swapped(machine: Machine, service: _Service) -> dict[str, object]:
-    port = ("--port", "${PORT}")
-    container = CONTAINERS[service.engine]
-    program = service.words[: len(container.program)]
-    options = service.words[len(container.program) :]
-    model: dict[str, object] = {"cmd": f"{shlex.join((*program, *options))} {' '.join(port)}"}
+    model: dict[str, object] = {"cmd": f"{shlex.join(service.words)} --port ${{PORT}}"}
     environment = _environment(machine, service)
     if environment:
         model["env"] = environment

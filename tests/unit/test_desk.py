@@ -259,6 +259,21 @@ def test_every_server_has_a_name_of_its_own() -> None:
     assert [len(services) for services in written] == [3, 3]
 
 
+def test_commands_start_servers_beside_one_another() -> None:
+    found = placed(*[f"{SMALL} engine=vllm"] * 2, TINY, gpu="2x 3090")
+    ports, chosen = set(), []
+    for model, command in zip(found.models, found.files.commands, strict=True):
+        assert model.server is not None
+        words = shlex.split(command)
+        ports.add(words[words.index("--port") + 1])
+        chosen.append(words[1])
+        numbers = ",".join(map(str, model.server.devices))
+        assert words[:2] == ["CUDA_DEVICE_ORDER=PCI_BUS_ID", f"CUDA_VISIBLE_DEVICES={numbers}"]
+    published = [service["ports"][0] for service in compose_of(found).values()]
+    assert ports == {text.partition(":")[0] for text in published} and len(ports) == 3
+    assert len(set(chosen[:2])) == 2  # neither has the other's device
+
+
 def test_a_model_that_waits_has_a_profile_in_compose_and_a_time_to_load() -> None:
     found = placed(SMALL, f"{MEDIUM} resident=no", f"{FLUX} resident=no", gpu="3090")
     waiting = [model for model in found.models if model.state == "on_demand"]
