@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
 from gpusizer.advice.conclusion.clauses import Conclusion
 from gpusizer.advice.conclusion.desk import conclude_desk
@@ -40,7 +39,6 @@ from gpusizer.usecases.requests.selection import every_quant
 from gpusizer.usecases.sizer import Sizer
 
 _BOARDS = (1, 2, 4)
-_ALIKE = 0.9
 _LEAST_BITS = 3  # of a quantization that makes room: below it less context or another GPU is better
 _ROLE_OF: dict[Task, Role] = {
     "text": "chat",
@@ -121,7 +119,10 @@ def desk(sizer: Sizer, request: DeskRequest) -> Desk:
     """
     lines, budget = request.lines, sizer.new_budget()
     machine = _machine(sizer, request) if request.gpu else None
-    read = [_read(sizer, line, budget) for line in lines]
+    # Equal lines are one question, which is worked out once.
+    different = dict(zip(request.models, lines, strict=True))
+    questions = {text: _read(sizer, line, budget) for text, line in different.items()}
+    read = [questions[text] for text in request.models]
     roles = [_role(line, question) for line, question in zip(lines, read, strict=True)]
     must_stay = [line.must_stay for line in lines]
     studies = [question.study for question in read]
@@ -228,16 +229,32 @@ def _bought(
             request.disk_bytes_per_second,
             request.ram_bytes_per_second,
         )
-        if sum(device.device_free_bytes for device in machine.gpus) < least:
+        if _memory_bytes(machine) < least:
             continue
-        models = [*takewhile(lambda it: it.all, (choices_on(s, machine) for s in large_first))]
-        if len(models) < len(studies):
-            continue
-        if all_can_stay(machine, models):
+        models = _together(large_first, machine)
+        if len(models) == len(studies) and all_can_stay(machine, models):
             return machine, plan_costs(gpu, boards, None, request.assumptions)
-        # What the models take differs little from one card to another.
-        least = max(least, _ALIKE * sum(model.least_bytes for model in models))
     raise fail("gpu", "", "no_gpu_for_desk")
+
+
+def _together(studies: Sequence[Study], machine: Machine) -> list[Choices]:
+    # Choices of models until one has none, or until all memory is too little for those so far.
+    left = _memory_bytes(machine)
+    known: dict[Study, Choices] = {}
+    found = []
+    for study in studies:
+        if study not in known:
+            known[study] = choices_on(study, machine)
+        choices = known[study]
+        left -= choices.least_bytes
+        if not choices.all or left < 0:
+            break
+        found.append(choices)
+    return found
+
+
+def _memory_bytes(machine: Machine) -> int:
+    return sum(gpu.device_free_bytes for gpu in machine.gpus) + (machine.free_ram_bytes or 0)
 
 
 def _least_bytes(study: Study) -> float:

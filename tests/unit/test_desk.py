@@ -318,6 +318,18 @@ def test_without_a_machine_the_cheapest_that_keeps_all_is_named() -> None:
     assert dearer.costs is not None and (dearer.costs.buy_usd or 0) > usd
 
 
+def test_system_memory_counts_for_the_cheapest_machine() -> None:
+    """One Arc B570 keeps both with what is in system memory; two were named, or more."""
+    found = placed(CHAT, SMALL, ram_gb=128)
+    one = placed(CHAT, SMALL, gpu="Arc B570 + 128 GB RAM")
+    assert found.placing.all_stay and one.placing.all_stay and found.costs is not None
+    usd = one.machine.gpu.buy_usd
+    assert usd and found.costs.buy_usd and found.costs.buy_usd <= usd
+    assert sum(gpu.device_free_bytes for gpu in found.machine.gpus) < sum(
+        model.server.config.estimate.stored_bytes for model in found.models if model.server
+    )
+
+
 def test_weights_that_a_command_loads_come_before_less_loss() -> None:
     """Whisper in GPTQ would fit with the others in more bits, but it has to be made first."""
     found = placed(SMALL, MEDIUM, WHISPER, BGE, gpu="3090")

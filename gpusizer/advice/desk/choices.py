@@ -54,8 +54,9 @@ class Choices:
 
     @property
     def least_bytes(self) -> int:
-        """Bytes on devices in the smallest option."""
-        return min(choice.option.total_bytes for choice in self.all)
+        """Bytes on devices and in system memory in the smallest option, 0 without one."""
+        sizes = (choice.option.total_bytes + choice.option.ram_bytes for choice in self.all)
+        return min(sizes, default=0)
 
     def config_of(self, option: PlaceOption) -> RunConfig:
         """Return the run config of one of its options."""

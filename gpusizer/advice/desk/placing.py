@@ -145,12 +145,16 @@ class _Search:
             return False
         small = sorted(models, key=lambda options: -_least_bytes(options))
         needed = [*accumulate(map(_least_bytes, reversed(small)), initial=0)][::-1]
+        with_ram = [*accumulate(map(_least_with_ram, reversed(small)), initial=0)][::-1]
 
         def fits(depth: int, state: RoomLeft) -> bool:
             self.steps += 1
             if depth == len(small):
                 return True
-            if needed[depth] > sum(state.left_bytes) or self.steps > self.most_steps:
+            left = sum(state.left_bytes)
+            if needed[depth] > left or self.steps > self.most_steps:
+                return False
+            if state.ram_bytes is not None and with_ram[depth] > left + state.ram_bytes:
                 return False
             if any(not any(map(state.has_room, options)) for options in small[depth:]):
                 return False
@@ -288,6 +292,10 @@ class _Task:
 
 def _least_bytes(options: Sequence[PlaceOption]) -> int:
     return min((option.total_bytes for option in options), default=0)
+
+
+def _least_with_ram(options: Sequence[PlaceOption]) -> int:
+    return min((option.total_bytes + option.ram_bytes for option in options), default=0)
 
 
 def _smallest(options: Sequence[PlaceOption]) -> list[PlaceOption]:
