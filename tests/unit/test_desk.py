@@ -378,6 +378,7 @@ def test_every_sentence_has_words(language: Language) -> None:
         ({"models": [f"{SMALL} role=pictures"], "gpu": "3090"}, "role", "role_of_other_models"),
         ({"models": [f"{SMALL} resident=maybe"]}, "resident", "not_one_of"),
         ({"models": [f"{SMALL} colour=red"]}, "models", "unknown_in_line"),
+        ({"models": [f"{SMALL} users=2 context=4096 Users=3"]}, "models", "repeated"),
         ({"models": [f"{SMALL} users=0"]}, "concurrency", "out_of_range"),
         ({"models": [SMALL], "gpu": "9x 3090"}, "gpu", "out_of_range"),
     ],
@@ -400,3 +401,10 @@ def test_lines_may_be_one_text() -> None:
     assert [line.request.model for line in lines] == [SMALL, BGE, WHISPER]
     assert [line.must_stay for line in lines] == [True, True, False]
     assert read_line(f"{SMALL} USERS=3 Resident=NO").request.concurrency == 3
+
+
+def test_an_address_with_a_query_is_a_model_and_no_field() -> None:
+    address = f"https://huggingface.co/{SMALL}?library=transformers"
+    (model,) = placed(f"{address} users=2", gpu="3090").models
+    assert model.profile.repo_id == SMALL
+    assert model.question.study.workload.concurrency == 2

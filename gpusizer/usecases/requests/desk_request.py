@@ -26,6 +26,7 @@ Role = Literal["chat", "embeddings", "reranking", "speech", "pictures"]
 ROLES: tuple[Role, ...] = get_args(Role)
 _SPELLINGS = {"embedding": "embeddings", "reranker": "reranking", "images": "pictures"}
 _ENDS = re.compile(r"[,;\r\n]")
+_NAME = re.compile(r"\w+")
 _FLAGS = {"yes": True, "true": True, "no": False, "false": False}
 _FIELDS = {
     "users": "concurrency",
@@ -122,11 +123,13 @@ def read_line(text: str) -> DeskLine:
     for word in text.split():
         name, sign, value = word.partition("=")
         name = name.lower()
-        if not sign:
-            words.append(word)
+        if not sign or not _NAME.fullmatch(name):
+            words.append(word)  # such as an address with a query
         elif name not in _FIELDS and name not in ("role", "resident"):
             known = ", ".join(("role", "resident", *_FIELDS))
             raise fail("models", word, "unknown_in_line", choices=known)
+        elif name in stated:
+            raise fail("models", word, "repeated")
         else:
             stated[name] = value
     fields: dict[str, Any] = {"model": " ".join(words), "card": False}
