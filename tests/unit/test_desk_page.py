@@ -9,6 +9,7 @@ from html import unescape
 import pytest
 
 from gpusizer.advice.conclusion.desk import conclude_desk
+from gpusizer.advice.desk.rooms import MOST_MODELS
 from gpusizer.core.messages import Note
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.page.asked import START, FormCall, PageEvent
@@ -18,7 +19,7 @@ from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tab_examples import DESKS
 from gpusizer.usecases.desk import Desk, desk
-from gpusizer.usecases.requests.desk_request import MOST_MODELS, DeskRequest
+from gpusizer.usecases.requests.desk_request import DeskRequest
 from tests.pages import ENGLISH, hostile_sizer, inert, page_handlers
 from tests.sizers import embedded_sizer
 

@@ -1,7 +1,7 @@
 """Changes: the first single change that lets all models stay loaded, tried in a fixed order.
 
 quantization   one model in a smaller one than it would get unasked
-context        one model with half of its context, or half of that
+context        one model with its context halved, as often as at least 2,048 tokens are left
 devices        one device more of a kind that the machine has, or two
 """
 

@@ -81,7 +81,8 @@ def choices_on(study: Study, machine: Machine) -> Choices:
     found.sort(key=lambda pair: pair[0])
     least_loss, steps = (f(study, found[0][1]) if found else 0 for f in (_loss, unreadiness))
     taken: list[Choice] = []
-    places: dict[tuple[object, ...], int] = {}  # of equal preference it is the same
+    # Options that the model prefers equally have one place.
+    places: dict[tuple[object, ...], int] = {}
     for key, config in found:
         more = max(0, _loss(study, config) - least_loss)
         option = PlaceOption(

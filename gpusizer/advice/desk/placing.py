@@ -14,7 +14,7 @@ from itertools import accumulate, product
 from gpusizer.advice.desk.bounds import Relaxed
 from gpusizer.advice.desk.rooms import (
     IMPOSSIBLE,
-    IN_PART,
+    IN_PART_COST,
     NEVER_LOADED,
     WHOLE,
     DeskWish,
@@ -28,7 +28,7 @@ from gpusizer.core.cpu_limiter import CPU_LIMITER
 MOST_STEPS = 20_000
 """Placements that are looked at before the search is cut short."""
 _STEPS_OF_A_TURN = 256  # before others' shorter work is let through
-_STAYS, _IN_PART, _WAITS = range(3)
+_STAYS, _IN_PART, _WAITS = range(3)  # modes of a model
 _MOST_CHECKS = 4_000  # of those, for the question whether all can stay at all
 
 
@@ -118,7 +118,7 @@ class _Search:
             [mode for mode in (_STAYS, _IN_PART) if options[mode]] + [_WAITS]
             for options in self._by_mode
         ]
-        costs = [(0, IN_PART, wish.waiting_cost) for wish in self.wishes]
+        costs = [(0, IN_PART_COST, wish.waiting_cost) for wish in self.wishes]
         for modes in product(*able):
             yield sum(own[mode] for own, mode in zip(costs, modes, strict=True)), modes
 

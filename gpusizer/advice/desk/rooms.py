@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# What a sum of the amounts before it may not reach: 8 models of 64 options in 16 words of loss.
-_LOSS = 8 * 64
-_UNREADY = _LOSS * 8 * 16
-IN_PART = _UNREADY * 8 * 8  # steps of readiness
-_WAITS = IN_PART * 16
-NEVER_LOADED = _WAITS * 16
-_MUST_STAY = NEVER_LOADED * 16
-IMPOSSIBLE = _MUST_STAY * 64
-MOST_PLACE = 63
-"""Options after this place count as at it."""
+MOST_MODELS = 8
+_MOST_PLACE, _MOST_LOSS, _MOST_UNREADY = 63, 15, 7  # larger ones count as these
+# Each is more than all models together cost by what comes before it.
+_LOSS_COST = MOST_MODELS * (_MOST_PLACE + 1)
+_UNREADY_COST = MOST_MODELS * (_MOST_LOSS + 1) * _LOSS_COST
+IN_PART_COST = MOST_MODELS * (_MOST_UNREADY + 1) * _UNREADY_COST
+_WAITING_COST = 2 * MOST_MODELS * IN_PART_COST
+NEVER_LOADED = 2 * MOST_MODELS * _WAITING_COST
+_MUST_STAY_COST = 2 * MOST_MODELS * NEVER_LOADED
+IMPOSSIBLE = 2 * MOST_MODELS * _MUST_STAY_COST
 WHOLE = 100  # hundredths
 
 
@@ -74,9 +74,12 @@ class PlaceOption:
     @property
     def cost(self) -> int:
         """Cost of taking this option, by the order of this module."""
-        loss, place = min(self.loss, 15), min(self.place, MOST_PLACE)
-        known = self.in_part * IN_PART + min(self.unready, 7) * _UNREADY
-        return known + loss * _LOSS + place
+        return (
+            self.in_part * IN_PART_COST
+            + min(self.unready, _MOST_UNREADY) * _UNREADY_COST
+            + min(self.loss, _MOST_LOSS) * _LOSS_COST
+            + min(self.place, _MOST_PLACE)
+        )
 
     @property
     def total_bytes(self) -> int:
@@ -94,7 +97,7 @@ class DeskWish:
     @property
     def waiting_cost(self) -> int:
         """Cost of not keeping it loaded."""
-        return _WAITS + self.must_stay * _MUST_STAY
+        return _WAITING_COST + self.must_stay * _MUST_STAY_COST
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,8 @@ class DeskServer:
 
     Attributes:
         study: the model and its workload, with the share that its engine receives.
-        way: how it runs there, beside what started before it.
-        devices: numbers of its devices in the machine; none where system memory holds all of it.
-        stays: it is never unloaded for another.
+        config: how it runs there, beside what started before it.
+        seat: its devices in the machine, what it takes of them, and whether it stays.
         start: its place in the order of starting, from 1; None for one that waits.
         share: share of each of its cards that its engine receives, None under one without.
         cache_bytes: what that share surely leaves its KV cache on each card, None without one.
@@ -48,10 +47,12 @@ class DeskServer:
 
     @property
     def devices(self) -> tuple[int, ...]:
+        """Numbers of its devices in the machine; none where system memory holds all of it."""
         return self.seat.group
 
     @property
     def stays(self) -> bool:
+        """Whether it is never unloaded for another."""
         return self.seat.stays
 
     @property

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr
 
+from gpusizer.advice.desk.rooms import MOST_MODELS
 from gpusizer.core.messages import Note
 from gpusizer.core.request_model import fields_of
 from gpusizer.core.validation import Refused, Text, Texts, Unit, fail
@@ -21,7 +22,6 @@ from gpusizer.usecases.requests.request_fields import (
     OwnMemoryFields,
 )
 
-MOST_MODELS = 8
 Role = Literal["chat", "embeddings", "reranking", "speech", "pictures"]
 ROLES: tuple[Role, ...] = get_args(Role)
 _SPELLINGS = {"embedding": "embeddings", "reranker": "reranking", "images": "pictures"}
@@ -75,8 +75,8 @@ class DeskRequest(OwnMachineFields, OwnMemoryFields, FilterFields, CostFields):
     models: Annotated[
         Texts, BeforeValidator(_split_lines), AfterValidator(_bounded), Unit("LINE")
     ] = Field(
-        description="up to 8 models, a line each: its ID, then what is said of it, such as"
-        ' "Qwen/Qwen3-8B users=2 context=32768 role=chat resident=no": role'
+        description=f"up to {MOST_MODELS} models, a line each: its ID, then what is said of it, such"
+        ' as "Qwen/Qwen3-8B users=2 context=32768 role=chat resident=no": role'
         f" ({', '.join(ROLES)}), resident (must it stay loaded: yes or no), and"
         f" {', '.join(_FIELDS)}"
     )
