@@ -75,8 +75,8 @@ class DeskRequest(OwnMachineFields, OwnMemoryFields, FilterFields, CostFields):
     models: Annotated[
         Texts, BeforeValidator(_split_lines), AfterValidator(_bounded), Unit("LINE")
     ] = Field(
-        description=f"up to {MOST_MODELS} models, a line each: its ID, then what is said of it, such"
-        ' as "Qwen/Qwen3-8B users=2 context=32768 role=chat resident=no": role'
+        description=f"up to {MOST_MODELS} models, a line each: its ID, then what is said of it,"
+        ' such as "Qwen/Qwen3-8B users=2 context=32768 role=chat resident=no": role'
         f" ({', '.join(ROLES)}), resident (must it stay loaded: yes or no), and"
         f" {', '.join(_FIELDS)}"
     )
