@@ -8,6 +8,7 @@ from itertools import groupby
 
 from gpusizer.advice.policies import POLICIES, RankedCandidate, in_order
 from gpusizer.fit.audience import is_ever_offered
+from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.division import asked_boards, board_counts
 from gpusizer.fit.picture_time import picture_seconds, picture_work
 from gpusizer.fit.platforms import SERVER_BOARDS
@@ -131,14 +132,21 @@ def smallest_boards(study: Study, gpus: Iterable[Gpu]) -> RankedCandidate | None
     # GPUs are searched in the order of the least boards that their memory allows and of their
     # labels, until no other can be smaller.
     weights = min(least_bytes(study, quant, native) for quant, native in study.quants)
+    runners = [(quant, engine) for quant, _ in study.quants for engine in study.engines(quant)]
 
     def least(gpu: Gpu) -> tuple[int, float]:
         return max(1, math.ceil(weights / gpu.memory_bytes)), gpu.memory_marketing_gb
 
-    possible = (gpu for gpu in gpus if least(gpu)[0] <= board_counts(gpu)[-1])
+    possible = [
+        gpu
+        for gpu in gpus
+        if least(gpu)[0] <= board_counts(gpu)[-1] and any(runs_on(*it, gpu) for it in runners)
+    ]
+    swift = [it for it in runners if not it[1].abilities.launches_kernels]
+    slow = not any(runs_on(*it, gpu) for gpu in possible for it in swift)
     best: RankedCandidate | None = None
     for (boards, label), alike in groupby(sorted(possible, key=least), least):
-        if best is not None and (boards, False, label) > _size(best)[:3]:
+        if best is not None and (boards, slow, label) > _size(best)[:3]:
             break
         found = candidates_of(study, [(gpu, None) for gpu in alike], "smallest")
         surely = [each for each in found if each.config.verdict is Verdict.FITS]

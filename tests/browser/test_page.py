@@ -16,6 +16,7 @@ from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.answer import VIEWS
 from gpusizer.ui.presenters.pieces.frame import JAVASCRIPT_EXAMPLE, ORIGIN
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.server.reading import RANKED
 from tests.browser.axe import serious
 from tests.browser.conftest import Visit
 from tests.hostile import HOSTILE_MODEL
@@ -57,6 +58,19 @@ def wait_for_picks(page: Any, picks: list[str]) -> None:
     )
 
 
+def rows_of(page: Any) -> int:
+    """Return the rows of the ranking, with that of its headings."""
+    return int(page.locator("#gs-ranking-grid [role=grid]").get_attribute("aria-rowcount"))
+
+
+def wait_for_every_gpu(page: Any) -> None:
+    """Wait until the ranking has every GPU that runs the model."""
+    page.wait_for_function("new URLSearchParams(location.search).get('rows') === 'all'")
+    page.wait_for_function(
+        "document.querySelector('#gs-ranking-grid [role=grid]').ariaRowCount > 200"
+    )
+
+
 def query(page: Any) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
@@ -72,8 +86,7 @@ def test_order_pick_add_and_remove_gpus(visit: Open) -> None:
     page.click("[data-rank=fastest]")
     page.wait_for_selector("[data-rank=fastest][aria-pressed=true]")
     expect(first).not_to_have_text(recommended)
-    rows = int(page.locator("#gs-ranking-grid [role=grid]").get_attribute("aria-rowcount"))
-    assert rows > 200, "every GPU that runs it, below the headings"
+    assert rows_of(page) == RANKED + 1, "the first GPUs, below the headings"
     row = page.locator("#gs-ranking-grid [role=row][data-index='0'] [data-pick]")
     row.focus()
     row.press("Enter")
@@ -91,8 +104,8 @@ def test_order_pick_add_and_remove_gpus(visit: Open) -> None:
     assert "rtx 4091" in page.inner_text(".gs-message")
     assert picked_gpus(page) == picks
     see(page, "ranking")
-    page.get_by_label("Search the table").fill("h200")
-    expect(first).to_contain_text("H200")
+    page.get_by_label("Search the table").fill("p100")  # is not among the fastest
+    expect(first).to_contain_text("P100")
 
 
 def test_the_page_scrolls_over_the_ranking_until_all_is_asked_for(visit: Open) -> None:
@@ -110,6 +123,22 @@ def test_the_page_scrolls_over_the_ranking_until_all_is_asked_for(visit: Open) -
     expect(page.locator("#gs-ranking-all")).to_be_hidden()
     rows.evaluate("rows => rows.scrollTo(0, 1000)")
     expect(page.locator("#gs-ranking-grid [role=row][data-index='9']")).to_be_visible()
+    wait_for_every_gpu(page)
+
+
+def test_a_column_sorts_every_gpu(visit: Open) -> None:
+    """The cheapest card of all is not among the first, which are recommended."""
+    page = visit().go(f"/?model={LLAMA}")
+    wait_for_answer(page, LLAMA)
+    see(page, "ranking")
+    assert rows_of(page) == RANKED + 1
+    page.locator("#gs-ranking-grid [role=columnheader]", has_text="Buy").get_by_role(
+        "button"
+    ).click()
+    page.locator(".cell-menu button").first.click()
+    wait_for_every_gpu(page)
+    first = page.locator("#gs-ranking-grid [role=row][data-index='0'] .gs-rank")
+    assert int(first.inner_text()) > RANKED
 
 
 def test_advanced_fields_change_the_answer(visit: Open) -> None:

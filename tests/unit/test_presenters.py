@@ -34,6 +34,7 @@ from gpusizer.ui.presenters.tables import (
     ranking_columns,
     ranking_html,
 )
+from gpusizer.ui.server.reading import RANKED
 from gpusizer.usecases.figures.memory import Capacity
 from tests.nightly import paired
 from tests.pages import ENGLISH, LLAMA, OF_EACH_KIND, Page, cards, cells, column_of, page_markup
@@ -110,7 +111,7 @@ def test_tables_list_every_row(llama: PageAnswer) -> None:
     picks = [
         attributes["data-pick"] for _, attributes in ranked.elements if "data-pick" in attributes
     ]
-    assert len(picks) == len(llama.report.ranking) > 200
+    assert len(picks) == len(llama.report.ranking) == RANKED
     ranking = Page(ranking_html(llama.report, ENGLISH))
     pressed = [
         attributes["data-rank"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache, partial
 
 from cachetools import LRUCache
 
 from gpusizer.advice.conclusion.clauses import Conclusion
+from gpusizer.advice.ranking import Ranked
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.fit.filters import narrowed
 from gpusizer.fit.machine_parser import parse_kind
@@ -17,12 +17,12 @@ from gpusizer.gpus.user_gpus import UserGpus
 from gpusizer.hub.reading_steps import OnStep, watched
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.ui.page.forms import hidden_fields
-from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.page.page_state import ALL_ROWS, PageState
 from gpusizer.ui.page.picked_memory import on_possible_gpus
 from gpusizer.ui.presenters.beside.side_by_side import Plans
-from gpusizer.ui.presenters.choices import PageAnswer, Tier, best_of_each_kind
+from gpusizer.ui.presenters.choices import PageAnswer, Tier, best_of_each_kind, usual_cards
 from gpusizer.ui.presenters.serving_plan import PLAN_ROWS
-from gpusizer.ui.server.reading import attempt
+from gpusizer.ui.server.reading import RANKED, attempt
 from gpusizer.usecases.comparison import ComparedGpu, Comparison
 from gpusizer.usecases.conclude import Found, conclude
 from gpusizer.usecases.figures.memory import Capacity, capacities
@@ -68,14 +68,6 @@ class Reports:
         return report
 
 
-def first_of(report: Report, top: int) -> Report:
-    """Return the report with the first `top` GPUs of its ranking, as for a request of these."""
-    if not report.request.top:
-        request = report.request.model_copy(update={"top": top})
-        report = replace(report, request=request, ranking=report.ranking[:top])
-    return report
-
-
 def remembering(sizer: Sizer) -> Sizer:
     """Return a Sizer for all requests of one answer, which reads each repository once."""
     return sizer.reading(cache(sizer.fetch))
@@ -84,11 +76,13 @@ def remembering(sizer: Sizer) -> Sizer:
 def question_of(sizer: Sizer, state: PageState) -> Question:
     """Study the question of a page. Raises any GpusizerError.
 
-    Its ranking has all GPUs; the plan for a load has only the rows that are shown, as each is
-    simulated.
+    Its ranking has the first GPUs until the visitor asks for all; the plan for a load has only the
+    rows that are shown, as each is simulated.
     """
     request = state.about_every_gpu
-    top = 0 if request.requests_per_second is None else PLAN_ROWS
+    top = 0 if state.rows == ALL_ROWS else RANKED
+    if request.requests_per_second is not None:
+        top = PLAN_ROWS
     return sizer.question(request.model_copy(update={"top": top}))
 
 
@@ -102,7 +96,8 @@ def answer(sizer: Sizer, state: PageState, reports: Reports | None = None) -> Pa
     question = question_of(sizer, state)
     report = (reports or Reports()).report(sizer, question)
     tiers, (own, found) = _tiers(sizer, question, report), _own(sizer, state, question)
-    return PageAnswer(question, report, tiers, own, found, _cards(sizer, state))
+    usual = _usual(sizer, question, report)
+    return PageAnswer(question, report, tiers, usual, own, found, _cards(sizer, state))
 
 
 def read_and_answer(
@@ -233,6 +228,14 @@ def _tiers(sizer: Sizer, question: Question, report: Report) -> tuple[Tier, ...]
             shown = next((row for row in rows if row.estimate.native), rows[0])
             tiers.append(Tier(name, shown, best))
     return tuple(tiers)
+
+
+def _usual(sizer: Sizer, question: Question, report: Report) -> tuple[Ranked, ...]:
+    # With a condition on speed or price a card counts only if the ranking has it.
+    request = question.request
+    is_free = not request.filters and request.min_tok_s is None
+    gpus = sizer.catalogue.gpus if is_free and report.conclusion.kind == "need" else ()
+    return usual_cards(question.study, gpus, report.ranking)
 
 
 def _belongs(row: EstimateRow, slugs: Sequence[str], bits_above: float, up_to: float) -> bool:

@@ -26,7 +26,7 @@ class ComparisonUpdate(TypedDict):
 _MOST_WISHES = 32
 _MAX_CHARS = 4000
 _KINDS = frozenset(
-    {"load", "ask", "model", "pick", "drop", "rank", "plans", "take", "alone", "later"}
+    {"load", "ask", "model", "pick", "drop", "rank", "rows", "plans", "take", "alone", "later"}
 )
 
 
@@ -35,9 +35,9 @@ class PageEvent:
     """One action of the visitor outside of the fields."""
 
     # "load": an address is opened; "ask": an answer is demanded; "model": an example is chosen;
-    # "pick" and "drop": a GPU; "rank": an order; "plans": one quantization for all GPUs or the best
-    # of each; "take": a file; "alone": for one user; "later": no action, the page asks again after
-    # the call before this one
+    # "pick" and "drop": a GPU; "rank": an order; "rows": all GPUs are listed; "plans": one
+    # quantization for all GPUs or the best of each; "take": a file; "alone": for one user; "later":
+    # no action, the page asks again after the call before this one
     kind: str
     value: str  # query string, model, GPU, order, plans or kind of file
 

@@ -21,7 +21,6 @@ from gpusizer.ui.page.answering import (
     Reports,
     answer,
     compare,
-    first_of,
     pictures,
     read_and_answer,
     remembering,
@@ -54,7 +53,7 @@ from gpusizer.ui.presenters.share import download
 from gpusizer.ui.presenters.tab_examples import comparisons
 from gpusizer.ui.presenters.tables import memory_html, ranking_columns, ranking_html
 from gpusizer.ui.server.answer_cache import ForVisitor
-from gpusizer.ui.server.reading import RANKED, Reading, attempt, told
+from gpusizer.ui.server.reading import Reading, attempt, told
 from gpusizer.usecases.comparison import Comparison
 from gpusizer.usecases.model_card.own_terms import terms_of
 from gpusizer.usecases.report import Report
@@ -169,13 +168,18 @@ class Handlers(TabHandlers):
         if state.gpus is None and saved:
             state = state.picking(saved)
         state = replace(state, plans=asked.last("plans") or state.plans)
-        return replace(state, rank_by=asked.last("rank") or state.rank_by)
+        rows, rank_by = asked.last("rows") or state.rows, asked.last("rank") or state.rank_by
+        return replace(state, rows=rows, rank_by=rank_by)
 
     def _changed(self, before: PageState, state: PageState, asked: FormCall) -> Shown:
         # Only the parts of an answer that another order and other GPUs change.
         sizer, shown = remembering(self._of(asked.token)), Shown()
         if state.rank_by != before.rank_by:
             shown |= self._ranked(sizer, state, self._reports_of(asked.token))
+        elif state.rows != before.rows:
+            report = attempt(lambda: report_of(sizer, state, self._reports_of(asked.token)))
+            shown |= {} if isinstance(report, GpusizerError) else self._ranking(report)
+            shown["query"] = state.query
         if any(asked.about_gpus) or state.plans != before.plans:
             repicked = self._repicked(sizer, state, asked)
             shown.update(repicked)
@@ -253,7 +257,7 @@ class Handlers(TabHandlers):
         state = PageState.from_query(query)
         kinds = dict.fromkeys(wish.value for wish in wishes_of(wishes) if wish.kind == "take")
         sizer, reports = self._of(token), self._reports_of(token)
-        report = attempt(lambda: first_of(report_of(sizer, state, reports), RANKED))
+        report = attempt(lambda: report_of(sizer, state, reports))
         if isinstance(report, GpusizerError):
             return ""
         files = [download(report, kind, self.words) for kind in kinds]

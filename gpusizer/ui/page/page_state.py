@@ -29,7 +29,8 @@ _OF_EVERY_GPU: Mapping[str, object] = {
     for name, info in SizeRequest.model_fields.items()
     if (info.alias or name) in (*OF_NAMED_GPUS, "rig")
 }
-_BESIDE = ("rank_by", "filled", "plans", "tab", "as_card")
+_BESIDE = ("rank_by", "rows", "filled", "plans", "tab", "as_card")
+ALL_ROWS = "all"  # value of `rows` for a ranking of every GPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +39,18 @@ class PageState:
 
     `stated` holds the texts of the form's other fields that differ from their defaults. `gpus` are
     the places of the comparison; the page itself has filled the first `filled` of them. `plans`
-    tells whether these have one quantization or each its best.
+    tells whether these have one quantization or each its best, `rows` whether every GPU is listed.
 
     >>> PageState.from_query("model=a/b&context=4096&gpus=4090,2x3090")
     PageState(model='a/b', stated={'context': '4096'}, gpus=('4090', '2x3090'), \
-rank_by='recommended', filled='', plans='', tab='', as_card='')
+rank_by='recommended', rows='', filled='', plans='', tab='', as_card='')
     """
 
     model: str = ""
     stated: Mapping[str, str] = field(default_factory=dict)
     gpus: tuple[str, ...] | None = None
     rank_by: str = RANKINGS[0]
+    rows: str = ""
     filled: str = ""
     plans: str = ""
     tab: str = ""
@@ -111,7 +113,9 @@ rank_by='recommended', filled='', plans='', tab='', as_card='')
     @property
     def about_no_place(self) -> PageState:
         """The question without its order and its places, which change a part of the answer."""
-        return replace(self, gpus=None, filled="", plans="", rank_by=RANKINGS[0], tab="")
+        usual = PageState()
+        unstated = {name: getattr(usual, name) for name in _BESIDE if name != "as_card"}
+        return replace(self, gpus=None, **unstated)
 
     @property
     def query(self) -> str:

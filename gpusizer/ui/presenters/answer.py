@@ -106,11 +106,11 @@ def advice_of(answer: PageAnswer, words: Words) -> Advice:
     if report.serving_plan is not None:
         return _on_plan(report, report.conclusion, report.serving_plan, words)
     if report.ranking and report.ranking[0].fit.verdict.all_on_gpu:
-        return _on_ranking(report, words)
+        return _on_ranking(report, answer.usual, words)
     return _in_sentences(report.conclusion, words)
 
 
-def _on_ranking(report: Report, words: Words) -> Advice:
+def _on_ranking(report: Report, usual: Sequence[Ranked], words: Words) -> Advice:
     """Advise on the first place of all GPUs."""
     place, profile = report.ranking[0], report.profile
     conclusion = report.conclusion
@@ -120,7 +120,7 @@ def _on_ranking(report: Report, words: Words) -> Advice:
         figures=figures_to_get(place, words),
         start=_start(report, place, report.workload, words),
         explanation=quantization_text(profile, place.fit.estimate, words),
-        options=other_choices(report, words),
+        options=other_choices(report, usual, words),
         weighed=_weighed(report, conclusion, words),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpusizer.advice.candidates import smallest_boards
+from gpusizer.advice.candidates import offered_first, smallest_boards, ways_to_rank
 from gpusizer.advice.conclusion.clauses import Conclusion
 from gpusizer.advice.ranking import Ranked, describe
 from gpusizer.core.errors import GpusizerError
@@ -19,6 +19,8 @@ from gpusizer.usecases.requests.question import Question
 MAX_PICKS = 4
 _LANDMARKS = ("rtx-4090-24gb", "a100-sxm-80gb", "apple-m3-max-128gb", "rtx-3060-12gb")
 """Cards that every buying guide mentions: a big and a small desktop card, a server card, a Mac."""
+_USUAL = ("rtx-3060-12gb", "rtx-4090-24gb", "apple-m3-max-128gb")
+"""Cards that people have already: a small and a large one of a desktop, and a Mac."""
 _OLDEST_YEAR = 2020
 _ON_SALE = frozenset({"current", "eol"})
 
@@ -40,10 +42,11 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """The content of a page about a model: a report that ranks every GPU, its tiers, and what is
+    """The content of a page about a model: a report that ranks GPUs, its tiers, and what is
     concluded of the visitor's own machine or picks, or is wrong with that machine.
 
     Attributes:
+        usual: cards that people have already, if they hold the model alone.
         found: the places that `own` concludes from.
         cards: usable memory of that machine and of the picks.
     """
@@ -51,6 +54,7 @@ class PageAnswer:
     question: Question
     report: Report
     tiers: tuple[Tier, ...]
+    usual: tuple[Ranked, ...] = ()
     own: Conclusion | GpusizerError | None = None
     found: Found | None = None
     cards: tuple[Capacity, ...] = ()
@@ -58,7 +62,9 @@ class PageAnswer:
 
 KINDS: dict[str, Callable[[Gpu], bool]] = {
     "desktop": lambda gpu: gpu.segment == "consumer" and gpu.form_factor.startswith("PCIe"),
-    "server": lambda gpu: gpu.segment in ("datacenter", "workstation"),
+    "server": lambda gpu: (
+        gpu.segment in ("datacenter", "workstation") and gpu.form_factor != "laptop"
+    ),
     "mac": lambda gpu: gpu.segment == "apple",
 }
 """Kinds of hardware for which a tier names the best boards."""
@@ -69,14 +75,30 @@ def best_of_each_kind(
 ) -> dict[str, Ranked]:
     """Choose boards for each kind of hardware: the first place of the ranking where it is in one
     of these quantizations, else the fewest, smallest and fastest familiar ones that surely hold
-    the model."""
+    the model, first among those that the audience is offered."""
     first = [it for it in ranking[:1] if it.fit.estimate.quant.slug in quants]
     best = {kind: it for kind, of in KINDS.items() for it in first if of(it.fit.gpu)}
     familiar = [g for g in gpus if g.status in _ON_SALE and g.release_year >= _OLDEST_YEAR]
     for kind, of in KINDS.items():
-        if kind not in best and (one := smallest_boards(study, filter(of, familiar))):
-            best[kind] = describe(study, one.config, rank=1)
+        if kind in best:
+            continue
+        offers = [(gpu, None) for gpu in familiar if of(gpu)]
+        for some in offered_first(study, offers):
+            if one := smallest_boards(study, (gpu for gpu, _ in some)):
+                best[kind] = describe(study, one.config, rank=1)
+                break
     return best
+
+
+def usual_cards(study: Study, gpus: Sequence[Gpu], ranking: Sequence[Ranked]) -> tuple[Ranked, ...]:
+    """Return those cards among `gpus` that people have already and that hold the model alone."""
+    known = {item.fit.gpu.slug: item for item in ranking}
+    unranked = [(gpu, None) for gpu in gpus if gpu.slug in _USUAL and gpu.slug not in known]
+    known |= {
+        config.gpu.slug: describe(study, config, rank=0) for config in ways_to_rank(study, unranked)
+    }
+    cards = (known[slug] for slug in _USUAL if slug in known)
+    return tuple(item for item in cards if item.fit.count == 1)
 
 
 def default_gpus(ranking: Sequence[Ranked]) -> tuple[str, ...]:

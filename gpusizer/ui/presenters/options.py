@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpusizer.advice.alternatives import is_priced_by_rent
@@ -14,8 +14,6 @@ from gpusizer.usecases.report import Report
 
 _LINES = {"cheapest": "cheapest", "fastest": "fastest", "at_once": "fewer", "rent": "rent"}
 """Kinds of alternatives that have a line, and the word of it."""
-_USUAL_CARDS = ("rtx-3060-12gb", "rtx-4090-24gb", "apple-m3-max-128gb")
-"""Cards that people have already: a small and a large one of a desktop, and a Mac."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +25,9 @@ class Option:
     facts: str
 
 
-def other_choices(report: Report, words: Words) -> tuple[Option, ...]:
+def other_choices(report: Report, usual: Sequence[Ranked], words: Words) -> tuple[Option, ...]:
     """Return the alternatives to the first place, and the usual cards that hold the model alone."""
-    return tuple((*_alternatives(report, words), *_owned(report, words)))
+    return tuple((*_alternatives(report, words), *_owned(report, usual, words)))
 
 
 def best_to_buy(report: Report, words: Words) -> tuple[Option, ...]:
@@ -70,11 +68,10 @@ def _is_other(alternative: Alternative) -> bool:
     return not alternative.is_first or alternative.kind == "rent"
 
 
-def _owned(report: Report, words: Words) -> Iterator[Option]:
+def _owned(report: Report, usual: Sequence[Ranked], words: Words) -> Iterator[Option]:
     """Yield the usual cards with their speed, in one line."""
-    alone = {item.fit.gpu.slug: item for item in report.ranking if item.fit.count == 1}
-    first = report.ranking[0].fit.gpu.slug if report.ranking else ""
-    found = [alone[slug] for slug in _USUAL_CARDS if slug in alone and slug != first]
+    first = report.ranking[0].fit.gpu if report.ranking else None
+    found = [item for item in usual if item.fit.gpu != first]
     if found and report.conclusion.kind == "need":
         facts = (f"{_short(item)} {pace(item, words) or ''}".strip() for item in found)
         yield Option(words("option.have"), "", " · ".join(facts))

@@ -23,6 +23,7 @@ window.gsAsking = (() => {
   const changedBy = {
     pick: cards, drop: cards, plans: cards,
     rank: ['gs-answer-block', 'gs-ranking-block', 'gs-ranking-grid'],
+    rows: ['gs-ranking-block', 'gs-ranking-grid'],
   };
   const answered = '#gs-answer, #gs-training, #gs-reverse, #gs-desk, .gs-side';
   // Enter in another field does not ask before something is named.

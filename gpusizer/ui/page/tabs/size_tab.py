@@ -43,7 +43,9 @@ def build(
     answer = html(welcome, "gs-answer-block", wishing("size", *ANSWER))
     ranking = html("", "gs-ranking-block", search + wishing("size", "rank"))
     ranked = grid(RANKING_COLUMNS, words, "gs-ranking-grid", words("ranking.title"))
-    html(piece("button", words("ranking.all")), "gs-ranking-all", script_text("all_rows"))
+    more = html(
+        piece("button", words("ranking.all")), "gs-ranking-all", wishing("size", "all_rows")
+    )
     cards = html("", "gs-cards-block", wishing("size", *CARDS))
     memory = html("", "gs-memory-block")
     part = pictures.build(words)
@@ -59,7 +61,7 @@ def build(
         "pictures": part.folded,
         "facts": facts,
     }
-    asking = [*buttons, answer, cards, ranking]
+    asking = [*buttons, answer, cards, ranking, more]
     form.answer_by(handlers.ask, tab, shown, query, _start(welcome), asking, listeners)
     _share(handlers, answer, query, listeners)
     part.follow(query, handlers, listeners)
