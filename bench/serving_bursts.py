@@ -31,7 +31,7 @@ class Burst:
     """A run of requests that were sent at once."""
 
     rate: float  # answer tokens per second until the last answer ends
-    gap: float  # mean seconds over requests of each further token
+    step_seconds: float  # mean seconds over requests of each further token
     ttft: float  # mean seconds over requests to the first token
 
 
@@ -48,7 +48,7 @@ def burst(server: Server, requests: float, spread: bool, longest: float | None =
     )
     run = _Run(server, size, answers or (float(server.answer),) * count)
     run.go()
-    return Burst(requests * server.answer / run.now, run.gap / count, run.ttft / count)
+    return Burst(requests * server.answer / run.now, run.step_seconds / count, run.ttft / count)
 
 
 def longest_answer(server: Server) -> float:
@@ -79,7 +79,7 @@ class _Run:
 
     def __init__(self, server: Server, size: float, answers: tuple[float, ...]) -> None:
         self.server, self.size, self.answers = server, size, answers
-        self.now = self.steps = self.decoding = self.gap = self.ttft = 0.0
+        self.now = self.steps = self.decoding = self.step_seconds = self.ttft = 0.0
         self.running: list[tuple[float, float, float]] = []
         self.seconds: dict[float, float] = {}
 
@@ -122,5 +122,5 @@ class _Run:
     def _finish(self) -> None:
         while self.running and self.running[0][0] <= self.steps:
             _, first, answer = heapq.heappop(self.running)
-            self.gap += (self.now - first) / max(1.0, answer - 1)
+            self.step_seconds += (self.now - first) / max(1.0, answer - 1)
             self.decoding = self.size * len(self.running)

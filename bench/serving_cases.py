@@ -108,14 +108,14 @@ class Case:
         if self.row["arrival"] in _AT_ONCE:
             spread, longest = self.row["lengths"] == "spread", self.row.get("longest_answer_tokens")
             run = burst(server, self.users or 1.0, spread, longest)
-            return {RATE: run.rate * ranks, EACH: run.gap, FIRST: run.ttft}
+            return {RATE: run.rate * ranks, EACH: run.step_seconds, FIRST: run.ttft}
         state = self.state(server)
         if state is None:
             return {}
         rate = state.requests_per_second(server.steps) * server.answer * ranks
         if self.rate is not None:
             rate = self._of_a_short_run(state, server.answer) * ranks
-        return {RATE: rate, EACH: state.gap, FIRST: state.ttft}
+        return {RATE: rate, EACH: state.step_seconds, FIRST: state.ttft}
 
     def asked(self, factors: Mapping[Key, float]) -> dict[str, float]:
         """Return these figures for a reader's request, which states users or a rate but no client.
@@ -132,9 +132,9 @@ class Case:
             state = random_arrivals(server, self.rate)
         if state is None:
             most, full = limit_of(server)
-            return {RATE: most * tokens, EACH: full.gap}
+            return {RATE: most * tokens, EACH: full.step_seconds}
         rate = state.requests_per_second(server.steps) * tokens
-        found = {RATE: rate, EACH: state.gap, FIRST: state.ttft}
+        found = {RATE: rate, EACH: state.step_seconds, FIRST: state.ttft}
         users = None if self.rate is not None else max(1, math.ceil(self.users or 1.0))
         sample = load_test_of(server, users, self.rate) if is_median(self.row) else None
         if sample is not None:
@@ -169,7 +169,7 @@ class Case:
         requests, rate = self.row.get("requests"), self.rate or 0.0
         if not requests:
             return rate * answer
-        last = state.ttft + (answer - 1) * state.gap
+        last = state.ttft + (answer - 1) * state.step_seconds
         return float(requests * answer / (requests / rate + last))
 
     def state(self, server: Server) -> Steady | None:

@@ -96,7 +96,7 @@ def preference_key(
         0 if runs else config.missing_bytes,
         *known.precision,
         config.machine.boards,
-        verdict is Verdict.FITS and not has_room(config, for_many=for_many),
+        verdict is Verdict.FITS and not leaves_spare_share(config, for_many=for_many),
     )
     # A speed takes long to compute, so it is left out if earlier criteria decide.
     decided = not on_gpu or (rival is not None and until_speed > rival[: len(until_speed)])
@@ -188,7 +188,7 @@ def _is_out_of_place(study: Study, machine: Machine, engine: Engine) -> bool:
     return at_home if serves else is_module
 
 
-def has_room(config: RunConfig, *, for_many: bool) -> bool:
+def leaves_spare_share(config: RunConfig, *, for_many: bool) -> bool:
     """Whether a tenth of each device is left free."""
     # For many users an engine for servers leaves it itself.
     return for_many or config.spare_share >= SPARE_SHARE

@@ -26,7 +26,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
 from gpusizer.fit.audience import Suitability
 from gpusizer.fit.platforms import SERVER_BOARDS
-from gpusizer.fit.preference_key import SPARE_SHARE, has_room
+from gpusizer.fit.preference_key import SPARE_SHARE, leaves_spare_share
 from gpusizer.fit.run_config import RunConfig
 from gpusizer.fit.user_speed import SpeedEvidence
 from gpusizer.fit.verdict import Verdict
@@ -227,7 +227,8 @@ def score_of(
         gpu=config.gpu,
         boards=config.boards,
         verdict=config.verdict,
-        room=config.verdict is Verdict.FITS and has_room(config, for_many=suitability.for_many),
+        room=config.verdict is Verdict.FITS
+        and leaves_spare_share(config, for_many=suitability.for_many),
         today=costs.today,
         tokens_per_second=tokens_per_second,
         enough=enough,

@@ -103,11 +103,11 @@ def compare_with_apis(
         if usd_per_hour is None:
             return None
         # A server is known to bear its share of this load, not how much more.
-        borne = target.requests_per_second / replicas
+        known_rate = target.requests_per_second / replicas
         wins_from = usd_per_hour / replicas / (median(each) * SECONDS_PER_HOUR)
         return OwnServers(
             significant(usd_per_hour * HOURS_PER_MONTH),
-            significant(wins_from) if wins_from <= borne else None,
+            significant(wins_from) if wins_from <= known_rate else None,
         )
 
     return ApiComparison(

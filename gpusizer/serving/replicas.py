@@ -177,7 +177,7 @@ def pace_of(server: Server, promise: Promise, count: int) -> ReplicaPace:
         ),
         ttft_median_seconds=median,
         ttft_late_seconds=late,
-        tokens_per_second=server.tokens / state.gap,
+        tokens_per_second=server.tokens / state.step_seconds,
         prompts=state.prompts,
         low_replicas=count if fewest is None else min(count, fewest.replicas(asked)),
         high_replicas=None if sure is None else max(count, sure),

@@ -141,19 +141,19 @@ def _facts(profile: ModelProfile, workload: Workload, prompt: int) -> ModelFacts
 def _answered(server: Server, load: ServingLoad, state: Steady, percentiles: bool) -> Served:
     ranks, further = server.ranks, server.answer - 1
     users = load.users if load.users is not None else state.users * ranks
-    ttft, gap = state.ttft, state.gap / server.tokens
+    ttft, tpot_seconds = state.ttft, state.step_seconds / server.tokens
     sample = None
     if percentiles:
         of_rank = None if load.users is None else max(1, ceil(load.users / ranks))
         coming = None if load.users is not None else (load.requests_per_second or 0.0) / ranks
         sample = load_test_of(server, of_rank, coming)
-    e2e = ttft + further * gap
+    e2e = ttft + further * tpot_seconds
     output = users * server.answer / e2e
     regime = regime_of(load.users, load.requests_per_second, server.most * ranks)
     rate, each, first = (serving_band(name, regime) for name in (RATE, EACH, FIRST))
     ends = RateBand(
-        (ttft * first.low + further * gap * each.low) / e2e,
-        (ttft * first.high + further * gap * each.high) / e2e,
+        (ttft * first.low + further * tpot_seconds * each.low) / e2e,
+        (ttft * first.high + further * tpot_seconds * each.high) / e2e,
     )
     times = (sample.ttft, sample.each, sample.e2e) if sample else (None, None, None)
     total = output * (server.prompt + server.answer) / server.answer
@@ -163,7 +163,7 @@ def _answered(server: Server, load: ServingLoad, state: Steady, percentiles: boo
         output_tokens_per_second=_even(output, rate),
         total_tokens_per_second=_even(total, rate),
         ttft_seconds=_spread(ttft, first, times[0]),
-        tpot_seconds=_spread(gap, each, times[1]),
+        tpot_seconds=_spread(tpot_seconds, each, times[1]),
         e2e_seconds=_spread(e2e, ends, times[2]),
         limited_by=_limit(server, state, load.users),
     )
@@ -182,7 +182,7 @@ def _overrun(server: Server) -> Served:
         output_tokens_per_second=_even(output, rate),
         total_tokens_per_second=_even(total, rate),
         ttft_seconds=None,
-        tpot_seconds=_spread(state.gap / server.tokens, each, None),
+        tpot_seconds=_spread(state.step_seconds / server.tokens, each, None),
         e2e_seconds=None,
         limited_by="queue",
     )

@@ -1,15 +1,15 @@
 """The steady state of a server under load, in closed form."""
 
-# With d sequences that decode answers of A steps, r = d / (A x gap) requests per second come and
-# go, and each brings P tokens of prompt. A mixed step holds the decodes and a piece of c prompt
-# tokens, so a share f = d x P / (A x c) of the steps is mixed:
-#     gap = step(d, 0) + f x (step(d, c) - step(d, 0))
+# With d sequences that decode answers of A steps of T seconds, r = d / (A x T) requests per second
+# come and go, and each brings P tokens of prompt. A mixed step holds the decodes and a piece of c
+# prompt tokens, so a share f = d x P / (A x c) of the steps is mixed:
+#     T = step(d, 0) + f x (step(d, c) - step(d, 0))
 # Pieces grow with the load up to the limit of a step; beyond it (f = 1) prompts are the limit,
 # fewer sequences decode and the rest waits. Engines that read prompts first stop all answers
 # meanwhile:
-#     gap = step(d, 0) + d x P / (A x c) x step(0, c)
+#     T = step(d, 0) + d x P / (A x c) x step(0, c)
 # The first token comes after the wait for the step that runs, for prompts before it, and its own
-# pieces. Users and times satisfy Little's law: users = rate x (first token + (A - 1) x gap).
+# pieces. Users and times satisfy Little's law: users = rate x (first token + (A - 1) x T).
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class Steady:
 
     users: float  # in flight, waiting ones included
     decoding: float  # sequences in a step
-    # `ttft`, `gap`: mean seconds to the first token, and between further steps of an answer, each
-    # with a token, or several if a draft guesses
+    # `ttft`, `step_seconds`: mean seconds to the first token, and between further steps of an
+    # answer, each with a token, or several if a draft guesses
     ttft: float
-    gap: float
+    step_seconds: float
     queue: float  # seconds of `ttft` that are a wait for admission
-    prompts: float  # share of the gap that prompts of others take
+    prompts: float  # share of `step_seconds` that prompts of others take
     saturated: bool  # prompts come in faster than steps can read them
 
     def requests_per_second(self, steps: float) -> float:
         """Return the rate by Little's law, for answers of `steps` steps."""
-        return self.users / (self.ttft + (steps - 1) * self.gap)
+        return self.users / (self.ttft + (steps - 1) * self.step_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class _Work:
     """Effect of decoding sequences on a step; `busy` is prompts that come over readable ones."""
 
     decoding: float
-    gap: float
+    step_seconds: float
     plain: float
     turn: float  # seconds from the start of reading a prompt to its end
     each: float  # seconds that it takes of steps full of prompts
@@ -72,7 +72,7 @@ def closed_loop(
     """Return the state of `users` of one rank who send the next request after an answer.
 
     `together`: `SPREAD` if prompts come one by one; `AT_ONCE` if all come at the same time, which
-    moves half of the time that prompts take from the gaps to the first token; `STATIC` if all
+    moves half of the time that prompts take from further steps to the first token; `STATIC` if all
     prompts are read before any answer advances. `group`: prompts that come in the same step and are
     read together.
     """
@@ -113,7 +113,7 @@ def load_test(server: Server, users: float, rounds: float = ROUNDS, alike: bool 
     return replace(
         later,
         ttft=share * (start.ttft - start.queue / 2) + (1 - share) * later.ttft,
-        gap=share * start.gap + (1 - share) * later.gap,
+        step_seconds=share * start.step_seconds + (1 - share) * later.step_seconds,
         queue=share * start.queue / 2 + (1 - share) * later.queue,
     )
 
@@ -190,7 +190,7 @@ def _rate(server: Server, work: _Work) -> float:
 
 def _ended(server: Server, work: _Work) -> float:
     # answers per second
-    return work.decoding / (server.steps * work.gap)
+    return work.decoding / (server.steps * work.step_seconds)
 
 
 def _work_at_random(server: Server, decoding: float) -> _Work:
@@ -200,12 +200,12 @@ def _work_at_random(server: Server, decoding: float) -> _Work:
 
 
 def _at_random(server: Server, work: _Work, requests_per_second: float) -> Steady:
-    running = (_planned(server) - 0.5) * min(1.0, work.decoding) * work.gap
+    running = (_planned(server) - 0.5) * min(1.0, work.decoding) * work.step_seconds
     wait = _random_wait(work.turn, requests_per_second * work.each)
     ttft = server.request + running + work.turn + wait
-    users = requests_per_second * (ttft + (server.steps - 1) * work.gap)
-    prompts = 1 - work.plain / work.gap
-    return Steady(users, work.decoding, ttft, work.gap, 0.0, prompts, False)
+    users = requests_per_second * (ttft + (server.steps - 1) * work.step_seconds)
+    prompts = 1 - work.plain / work.step_seconds
+    return Steady(users, work.decoding, ttft, work.step_seconds, 0.0, prompts, False)
 
 
 def late_at_random(server: Server, state: Steady, share: float) -> float:
@@ -224,7 +224,7 @@ def _late(server: Server, work: _Work, share: float) -> float:
     if 2 * server.prompt > server.scheduler.step_tokens - work.decoding * server.width:
         mean = work.turn / (2 * (1 - min(rate * work.each, 0.999)))
         wait = max(wait, mean * log(max(1.0, reading / missed)))
-    return server.request + min(1.0, work.decoding) * work.gap + work.turn + wait
+    return server.request + min(1.0, work.decoding) * work.step_seconds + work.turn + wait
 
 
 def limit_of(server: Server) -> tuple[float, Steady]:
@@ -264,40 +264,46 @@ def _steady(
     # at the same time, and their prompts fill n steps, it waits for half of them and its own, (1 +
     # 1 / n) / 2, which do not interrupt its answer.
     work = _work(server, decoding, max(0.0, decoding - 1), group)
-    extra = work.gap - work.plain
+    extra = work.step_seconds - work.plain
     prompts = extra * (server.steps - 1)
-    first, gap = work.turn, work.gap
+    first, step_seconds = work.turn, work.step_seconds
     if together == STATIC:
-        first, gap = max(work.turn, prompts), work.plain
+        first, step_seconds = max(work.turn, prompts), work.plain
     elif together == AT_ONCE:
         steps = max(1.0, admitted * server.prompt / server.scheduler.step_tokens)
         first = max(work.turn, prompts * (1 + 1 / steps) / 2)
-        gap = work.gap - extra * (1 + 1 / steps) / 2
+        step_seconds = work.step_seconds - extra * (1 + 1 / steps) / 2
     behind = max(0.0, admitted - 1)
     wait = 0.0
     if together == SPREAD:
         wait = min(_random_wait(work.turn, work.busy), behind / 2 * work.turn)
     if work.saturated:
-        first, wait, gap = work.turn, 0.0, work.gap
-    running = _planned(server) * work.gap * behind / (behind + 1)
+        first, wait, step_seconds = work.turn, 0.0, work.step_seconds
+    running = _planned(server) * work.step_seconds * behind / (behind + 1)
     ttft = server.request + running + first + wait
-    rate = work.decoding / (server.steps * work.gap)
-    users = rate * (ttft + (server.steps - 1) * gap)
-    prompts = extra / work.gap if work.gap else 0.0
-    return Steady(users, work.decoding, ttft, gap, 0.0, prompts, work.saturated)
+    rate = work.decoding / (server.steps * work.step_seconds)
+    users = rate * (ttft + (server.steps - 1) * step_seconds)
+    prompts = extra / work.step_seconds if work.step_seconds else 0.0
+    return Steady(users, work.decoding, ttft, step_seconds, 0.0, prompts, work.saturated)
 
 
 def _queued(server: Server, state: Steady, users: float, admitted: float) -> Steady:
     # users wait if they are not admitted, or if their prompts are not read
-    rate = state.decoding / (server.steps * state.gap)
+    rate = state.decoding / (server.steps * state.step_seconds)
     inside = admitted if users > admitted else users
     ttft = state.ttft
     if state.saturated:
-        ttft = max(ttft, inside / rate - (server.steps - 1) * state.gap)
-    cycle = ttft + (server.steps - 1) * state.gap
+        ttft = max(ttft, inside / rate - (server.steps - 1) * state.step_seconds)
+    cycle = ttft + (server.steps - 1) * state.step_seconds
     queue = max(0.0, (users - inside) / inside * cycle) if inside else float("inf")
     return Steady(
-        users, state.decoding, ttft + queue, state.gap, queue, state.prompts, state.saturated
+        users,
+        state.decoding,
+        ttft + queue,
+        state.step_seconds,
+        queue,
+        state.prompts,
+        state.saturated,
     )
 
 
@@ -317,11 +323,11 @@ def _work(server: Server, decoding: float, others: float, group: float = 1.0) ->
     if server.scheduler.order == "prompts_first":
         piece = min(max(group * server.prompt, brought), budget)
         reading = server.step(0.0, piece)
-        gap = plain + others / piece * reading
+        step_seconds = plain + others / piece * reading
         each = server.prompt / budget * server.step(0.0, budget)
-        busy = decoding / server.steps * each / gap
+        busy = decoding / server.steps * each / step_seconds
         turn = ceil(server.prompt / piece) * reading
-        return _Work(decoding, gap, plain, turn, each, busy, False)
+        return _Work(decoding, step_seconds, plain, turn, each, busy, False)
     saturated = decoding * server.width + brought > budget
     if saturated:
         decoding = min(decoding, _most_decoding(server))
@@ -332,7 +338,7 @@ def _work(server: Server, decoding: float, others: float, group: float = 1.0) ->
     whole = min(group, space // server.prompt) * server.prompt
     piece = min(max(server.prompt / ceil(server.prompt / space), whole, brought), space)
     mixed = server.step(decoding, piece)
-    gap = plain + min(1.0, others / piece) * (mixed - plain)
+    step_seconds = plain + min(1.0, others / piece) * (mixed - plain)
     turn = ceil(server.prompt / piece) * mixed
     each = server.prompt / space * server.step(decoding, space)
-    return _Work(decoding, gap, plain, turn, each, brought / space, saturated)
+    return _Work(decoding, step_seconds, plain, turn, each, brought / space, saturated)

@@ -62,7 +62,7 @@ class TrainingFit:
         return self.memory.needed if self.rollout is None else self.rollout.need
 
     @property
-    def has_room(self) -> bool:
+    def leaves_spare_share(self) -> bool:
         """Whether it surely fits and leaves SPARE_SHARE of each device free."""
         spare = self.headroom_bytes >= SPARE_SHARE * self.gpu.device_memory_bytes
         return self.verdict is Verdict.FITS and spare
@@ -132,7 +132,7 @@ class TrainingFitter:
         best: TrainingFit | None = None
         for plan in self.plans(count * gpu.devices_per_board):
             fit = fit_of(gpu, count, plan, self.memory(plan), self._rollout(gpu, plan))
-            if fit.verdict.all_on_gpu and (fit.has_room or not roomy):
+            if fit.verdict.all_on_gpu and (fit.leaves_spare_share or not roomy):
                 return fit
             if best is None or not best.verdict.all_on_gpu:
                 best = fit
@@ -175,7 +175,7 @@ class TrainingFitter:
             fit = self.on(gpu, count, roomy=roomy)
             if fit is None or not fit.verdict.all_on_gpu:
                 continue
-            if fit.has_room or not roomy:
+            if fit.leaves_spare_share or not roomy:
                 return fit
             smallest = smallest or fit
         return smallest

@@ -103,7 +103,7 @@ def score_training(
         gpu=fit.gpu,
         boards=fit.count,
         verdict=fit.verdict,
-        room=fit.has_room,
+        room=fit.leaves_spare_share,
         today=today,
         tokens_per_second=rate.likely if rate and rate.likely else None,
         enough=min_tok_s or tokens / (HOURS_OF_A_WEEK * SECONDS_PER_HOUR),

@@ -358,7 +358,7 @@ def test_the_system_keeps_four_gib_of_its_memory() -> None:
         ram_bytes = estimate.host_bytes + 4 * GIB - lacking
         config = judged(part, Machine.with_boards(WIDE, 1, ram_bytes=ram_bytes), estimate)
         assert config.verdict is verdict
-        assert (config.headroom_bytes == -1) == bool(lacking)
+        assert config.missing_bytes == lacking and config.headroom_bytes > 0
 
 
 def test_memory_that_gpu_and_system_share_holds_both_parts() -> None:

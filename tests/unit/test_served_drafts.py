@@ -106,9 +106,9 @@ def test_the_simulation_agrees_with_the_closed_form(
     state, sample = closed_loop(one, users, SPREAD), simulated(one, users, None)
     assert sample is not None
     rate = state.requests_per_second(one.steps)
-    assert rate * (state.ttft + (one.steps - 1) * state.gap) == pytest.approx(users)
+    assert rate * (state.ttft + (one.steps - 1) * state.step_seconds) == pytest.approx(users)
     assert sample.requests_per_second == pytest.approx(rate, rel=0.15)
-    assert mean(sample.each) == pytest.approx(state.gap / one.tokens, rel=0.2)
+    assert mean(sample.each) == pytest.approx(state.step_seconds / one.tokens, rel=0.2)
 
 
 @settings(max_examples=20, deadline=None)
@@ -129,7 +129,7 @@ def test_random_arrivals_agree_with_their_simulation(
     state, sample = random_arrivals(one, rate), simulated(one, None, rate)
     assert state is not None and sample is not None
     assert sample.requests_per_second == pytest.approx(rate, rel=0.12)
-    assert mean(sample.each) == pytest.approx(state.gap / one.tokens, rel=0.2)
+    assert mean(sample.each) == pytest.approx(state.step_seconds / one.tokens, rel=0.2)
 
 
 def place(**fields: Any) -> Ranked:

@@ -25,7 +25,7 @@ def test_prompts_are_read_and_then_all_answers_go_on() -> None:
     run = burst(_ONE, 20, spread=False)
     assert run.rate == pytest.approx(20 * 101 / 1.22)
     assert run.ttft == pytest.approx(0.11 * (1 + 1 / 20))
-    assert run.gap == pytest.approx((1.22 - run.ttft) / 100)
+    assert run.step_seconds == pytest.approx((1.22 - run.ttft) / 100)
 
 
 def test_those_without_room_wait_for_those_who_have_it() -> None:

@@ -34,7 +34,7 @@ LENGTHS = st.integers(16, 6000)
 def test_users_are_rate_times_stay(users: int, prompt: int, answer: int, order: Order) -> None:
     """Little's law, also where users wait for admission or for their prompts."""
     state = closed_loop(server(prompt, answer, order=order), users)
-    stay = state.ttft + (answer - 1) * state.gap
+    stay = state.ttft + (answer - 1) * state.step_seconds
     assert state.users == users
     assert state.requests_per_second(answer) * stay == pytest.approx(users)
     assert state.decoding <= 256 + 1e-9
@@ -48,7 +48,7 @@ def test_more_users_get_no_fewer_tokens_in_all_and_each_waits_no_less(
     one = server(prompt, answer, order=order)
     few, more = closed_loop(one, users, SPREAD), closed_loop(one, users + 1, SPREAD)
     assert more.requests_per_second(answer) >= few.requests_per_second(answer) * 0.97
-    assert more.gap >= few.gap * 0.97
+    assert more.step_seconds >= few.step_seconds * 0.97
 
 
 @settings(max_examples=40, deadline=None)
@@ -75,7 +75,7 @@ def test_the_simulation_agrees_with_the_closed_form(
     rate = state.requests_per_second(answer)
     assert sample.requests_per_second == pytest.approx(rate, rel=0.15 if exact else 0.3)
     if exact or state.prompts < 0.5:
-        assert mean(sample.each) == pytest.approx(state.gap, rel=0.2 if exact else 0.4)
+        assert mean(sample.each) == pytest.approx(state.step_seconds, rel=0.2 if exact else 0.4)
     if exact and prompt <= 1024 and state.prompts < 0.2:
         assert mean(sample.ttft) == pytest.approx(state.ttft, rel=0.5)
 
@@ -90,7 +90,7 @@ def test_random_arrivals_agree_with_their_simulation(
     state, sample = random_arrivals(one, rate), simulated(one, None, rate)
     assert state is not None and sample is not None
     assert sample.requests_per_second == pytest.approx(rate, rel=0.12)
-    assert mean(sample.each) == pytest.approx(state.gap, rel=0.2)
+    assert mean(sample.each) == pytest.approx(state.step_seconds, rel=0.2)
     assert mean(sample.ttft) == pytest.approx(state.ttft, rel=0.5)
 
 
@@ -149,9 +149,9 @@ def test_a_simulation_is_the_same_every_time() -> None:
 def test_users_beyond_the_pool_wait_and_the_rate_stays() -> None:
     """Twice the users of a full server lengthen the first token alone."""
     full, twice = closed_loop(server(most=64), 64), closed_loop(server(most=64), 128)
-    assert twice.gap == pytest.approx(full.gap, rel=0.1)
+    assert twice.step_seconds == pytest.approx(full.step_seconds, rel=0.1)
     assert twice.requests_per_second(256) == pytest.approx(full.requests_per_second(256), rel=0.1)
-    stay = full.ttft + 255 * full.gap
+    stay = full.ttft + 255 * full.step_seconds
     assert twice.queue == pytest.approx(stay, rel=0.2)
 
 
@@ -168,7 +168,7 @@ def test_together_moves_time_from_the_gaps_to_the_first_token() -> None:
         closed_loop(server(), 64, together) for together in (SPREAD, AT_ONCE, STATIC)
     )
     assert spread.ttft < at_once.ttft < static.ttft
-    assert spread.gap > at_once.gap > static.gap
+    assert spread.step_seconds > at_once.step_seconds > static.step_seconds
     rates = [state.requests_per_second(256) for state in (spread, at_once, static)]
     assert max(rates) / min(rates) < 1.2
 
@@ -179,7 +179,7 @@ def test_users_of_a_load_test_are_rate_times_stay(
 ) -> None:
     """Little's law, whichever share of the requests came all at once."""
     state = load_test(server(prompt, answer, order=order), users, 10, alike)
-    stay = state.ttft + (answer - 1) * state.gap
+    stay = state.ttft + (answer - 1) * state.step_seconds
     assert state.users == users
     assert state.requests_per_second(answer) * stay == pytest.approx(users)
     assert state.ttft >= state.queue >= 0
@@ -219,7 +219,10 @@ def test_the_steady_state_is_what_a_simulation_of_ten_rounds_finds(
         assert sample is not None
         seconds = [
             first + (one.answer - 1) * further
-            for first, further in ((state.ttft, state.gap), (mean(sample.ttft), mean(sample.each)))
+            for first, further in (
+                (state.ttft, state.step_seconds),
+                (mean(sample.ttft), mean(sample.each)),
+            )
         ]
         assert seconds[0] == pytest.approx(seconds[1], rel=within), (users, ahead)
 
