@@ -36,6 +36,9 @@ class Limits:
     config_bytes: int = 2 * MIB
     card_bytes: int = MIB  # The model card. The longest known has 130 KB.
     card_seconds: float = 5.0  # time limit for reading it, after which the answer goes without it
+    # Results of benchmarks, about 400 bytes each; the answer goes without them after this time.
+    evaluations_bytes: int = MIB
+    evaluations_seconds: float = 5.0
     # Memory for the values of all configurations of a model. Real ones take less than 4 MB.
     config_memory_bytes: int = 32 * MIB
     json_memory_bytes: int = JSON_MEMORY_BYTES  # memory for the values of one response of the API

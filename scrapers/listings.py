@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 
 from gpusizer.core.cpu_limiter import CPU_LIMITER
 from gpusizer.core.errors import HubUnreachable, ModelUnreadable
-from gpusizer.core.loose_values import JsonObject, JsonValue
+from gpusizer.core.loose_values import JsonObject, JsonValue, read_day
 from gpusizer.core.settings import Settings
 from gpusizer.hub.listed_models import ListedModel, Lister, Listing, ListTrending, QuantizedRepo
 from gpusizer.hub.model_ref import DEFAULT_BRANCH, is_repo_id
@@ -35,7 +35,6 @@ from scrapers.client.hub_api import (
     parse_info,
     parse_tree,
     read_count,
-    read_day,
     tags_of,
     tree_url,
 )

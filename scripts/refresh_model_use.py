@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from gpusizer.core.errors import HubUnreachable, ModelUnreadable
+from gpusizer.core.loose_values import read_day
 from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.settings import Settings
 from gpusizer.text import say_error
@@ -26,7 +27,7 @@ from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.client.failures import HubResource
 from scrapers.client.http import HubSession
 from scrapers.client.http_response import HubRequest
-from scrapers.client.hub_api import parse_answer, read_count, read_day
+from scrapers.client.hub_api import parse_answer, read_count
 from scrapers.client.read_budget import ReadBudget
 from scrapers.limits import Limits
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any, TypeAlias
 
 # Any value that JSON has. A reader narrows it before use: hostile files may hold anything.
@@ -36,3 +37,12 @@ def list_in(value: JsonValue) -> list[JsonValue]:
     ([4, 8], [])
     """
     return value if isinstance(value, list) else []
+
+
+def read_day(value: JsonValue, latest: date) -> date | None:
+    """Parse the day of a time in ISO 8601; None for another value and for a day to come."""
+    try:
+        day = date.fromisoformat(value[:10]) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return day if day is not None and day <= latest else None

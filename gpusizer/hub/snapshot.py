@@ -10,6 +10,7 @@ from gpusizer.core.loose_values import Arguments, JsonObject, JsonValue, StoredO
 from gpusizer.core.messages import Note
 from gpusizer.hub.card_statements import ModelCard
 from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.published_results import PublishedResult
 from gpusizer.hub.tensors import TensorGroup
 
 SNAPSHOT_VERSION = 1
@@ -127,6 +128,7 @@ class RepoFacts:
     # relation to its base models: "quantized", "finetune", "adapter", "merge"
     base_relation: str | None = None
     languages: tuple[str, ...] = ()  # codes from the model card
+    published_results: tuple[PublishedResult, ...] = ()  # of benchmarks, as the repository has them
 
     @property
     def facts(self) -> Arguments:
@@ -191,7 +193,7 @@ class RepoSnapshot(RepoFacts):
 
 
 # Fields that are written only if set: older snapshots lack them.
-_LATER = frozenset({"base_relation", "languages", "notes", "card"})
+_LATER = frozenset({"base_relation", "languages", "published_results", "notes", "card"})
 
 
 def _plain(value: Any) -> JsonValue:
@@ -215,6 +217,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "variants": _each(Variant.from_json),
     "notes": _each(Note.from_json),
     "card": ModelCard.from_json,
+    "published_results": _each(PublishedResult.from_json),
 }
 
 

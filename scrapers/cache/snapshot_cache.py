@@ -22,7 +22,7 @@ from gpusizer.hub.snapshot import SNAPSHOT_VERSION, RepoSnapshot
 Value = TypeVar("Value")
 
 # Incremented when a change of the readers changes the snapshot of a given commit.
-CACHE_VERSION = 3
+CACHE_VERSION = 4
 # A commit never changes. The commit of a branch, and who may read it, expire after this time.
 COMMIT_SECONDS = 300.0
 # The clocks of machines that share a cache may differ by this much.

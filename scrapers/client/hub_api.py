@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from huggingface_hub import hf_hub_url
@@ -20,6 +19,7 @@ from gpusizer.core.errors import HubUnreachable, MalformedRepo
 from gpusizer.core.loose_values import JsonObject, JsonValue, list_in, object_in
 from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.hub.snapshot import Config, RepoFacts
+from scrapers.client.published_results import index_results
 from scrapers.client.read_budget import ReadBudget
 from scrapers.formats.json_files import deeper_than, load_json
 from scrapers.formats.weight_sets import RepoFile
@@ -60,6 +60,12 @@ def info_url(endpoint: str, repo_id: str, revision: str | None) -> str:
     # rate limit of the API first. The API does not accept it together with `expand`.
     at = f"/revision/{quote(revision, safe='')}" if revision else ""
     return f"{endpoint}/api/models/{repo_id}{at}?blobs=true"
+
+
+def evaluations_url(endpoint: str, repo_id: str, revision: str | None) -> str:
+    """Return the URL of the results of a repository's files `.eval_results/*.yaml`."""
+    described = info_url(endpoint, repo_id, revision).partition("?")[0]
+    return f"{described}?{urlencode({'expand[]': 'evalResults'})}"
 
 
 def tree_url(endpoint: str, repo_id: str, revision: str, cursor: str | None = None) -> str:
@@ -125,6 +131,7 @@ def parse_info(answer: JsonValue, asked_repo_id: str) -> RepoInfo:
         library=_word(answer.get("library_name")) or _word(card.get("library_name")),
         base_relation=_base_relation(answer, card, tags),
         languages=_languages(card),
+        published_results=index_results(answer.get("model-index") or card.get("model-index")),
         parameters=_parameters(object_in(answer.get("safetensors")).get("parameters")),
         config=_config(answer.get("config")),
         files=_files(siblings) if isinstance(siblings, list) else None,
@@ -290,12 +297,3 @@ def parse_answer(body: bytes, budget: ReadBudget) -> JsonValue:
 def read_count(value: JsonValue) -> int | None:
     """Return a count of the API; None for another value."""
     return value if type(value) is int and 0 <= value < MAX_COUNT else None
-
-
-def read_day(value: JsonValue, latest: date) -> date | None:
-    """Parse the day of a time in ISO 8601; None for another value and for a day to come."""
-    try:
-        day = date.fromisoformat(value[:10]) if isinstance(value, str) else None
-    except ValueError:
-        return None
-    return day if day is not None and day <= latest else None

@@ -2,9 +2,10 @@
 
 A sharded model on the default branch takes two round trips and four requests, whatever its number
 of shards: the description (with the file list), then `config.json`, the model card and all headers
-in one response of the API. Headers from the files, and the header of a single file, take a third:
-their redirects, then the CDN, two requests for each. Of a GGUF repository the header of one
-quantization is read; its length determines the further requests.
+in one response of the API; beside these one for benchmark results if it has files of them. Headers
+from the files, and the header of a single file, take a third: their redirects, then the CDN, two
+requests for each. Of a GGUF repository the header of one quantization is read; its length
+determines the further requests.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from gpusizer.core.messages import Note
 from gpusizer.core.tokens import check_token
 from gpusizer.hub.card_statements import ModelCard
 from gpusizer.hub.model_ref import DEFAULT_BRANCH, ModelRef, is_repo_id
+from gpusizer.hub.published_results import PublishedResult
 from gpusizer.hub.reading_steps import OnStep, ignore_step
 from gpusizer.hub.snapshot import Component, Config, RepoSnapshot, WeightFile
 from scrapers.client.http import HubSession
 from scrapers.client.hub_api import RepoInfo
+from scrapers.client.published_results import EVALUATIONS_FOLDER, joined_results
 from scrapers.client.read_budget import ReadBudget
 from scrapers.formats.weight_files import (
     CONFIG,
@@ -96,16 +99,19 @@ def build_snapshot(reader: RepoFiles, ref: ModelRef, on_step: OnStep = ignore_st
     steps.listed(len(reader.tree()))
     if _reads_card(reader, ref):
         reader.prefetch("text", CARD)
+    if _has_evaluations(reader, ref):
+        reader.prefetch("evaluations")
     form, components, configs = _weights_of_whole_list(reader, ref, steps)
     files = reader.tree()
     card, card_notes = _card(reader, ref) if _reads_card(reader, ref) else (None, ())
+    results, result_notes = _published_results(reader, ref)
     steps.finished()
     counted = {file.path for component in components for file in component.files}
     is_gguf = form == "gguf"
     if is_gguf:  # the others are variants
         counted |= {file.path for file in files if weight_format(file.path) == "gguf"}
     snapshot = RepoSnapshot(
-        **info.facts,
+        **info.facts | {"published_results": results},
         revision=ref.revision or DEFAULT_BRANCH,
         source="hub",
         retrieved_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -116,7 +122,7 @@ def build_snapshot(reader: RepoFiles, ref: ModelRef, on_step: OnStep = ignore_st
             WeightFile(file.path, file.size_bytes, 0) for file in uncounted(files, counted)
         ),
         variants=listed_variants(reader, files) if is_gguf else (),
-        notes=card_notes,
+        notes=(*card_notes, *result_notes),
         card=card,
     )
     if info.repo_id.casefold() != ref.repo_id.casefold():
@@ -125,10 +131,10 @@ def build_snapshot(reader: RepoFiles, ref: ModelRef, on_step: OnStep = ignore_st
 
 
 def _is_current(snapshot: RepoSnapshot, info: RepoInfo) -> bool:
-    # A missing card may be readable now.
-    lacks_card = any(note.code == "card_unread" for note in snapshot.notes)
+    # A missing card, or missing results, may be readable now.
+    lacks_any = any(note.code in ("card_unread", "results_unread") for note in snapshot.notes)
     is_same = (info.sha, info.gated) == (snapshot.sha, snapshot.gated)
-    return is_same and not info.disabled and not lacks_card
+    return is_same and not info.disabled and not lacks_any
 
 
 def _reads_card(reader: RepoFiles, ref: ModelRef) -> bool:
@@ -147,6 +153,24 @@ def _card(reader: RepoFiles, ref: ModelRef) -> tuple[ModelCard | None, tuple[Not
         return None, ()
     except ModelUnreadable as error:
         return None, (Note("card_unread", reason=error.code),)
+
+
+def _has_evaluations(reader: RepoFiles, ref: ModelRef) -> bool:
+    # Only a repository with such files costs the request, which no other answer can be had with.
+    return ref.reads_card and any(path.startswith(EVALUATIONS_FOLDER) for path in reader.listed)
+
+
+def _published_results(
+    reader: RepoFiles, ref: ModelRef
+) -> tuple[tuple[PublishedResult, ...], tuple[Note, ...]]:
+    # Those of the files first. If these cannot be read, a note says so.
+    of_card = reader.info().published_results
+    if not _has_evaluations(reader, ref):
+        return of_card, ()
+    try:
+        return joined_results(reader.evaluations(), of_card), ()
+    except ModelUnreadable as error:
+        return of_card, (Note("results_unread", reason=error.code),)
 
 
 def _weights_of_whole_list(reader: RepoFiles, ref: ModelRef, steps: ReadSteps) -> Weights:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.loose_values import JsonValue
+from gpusizer.hub.published_results import PublishedResult
 from scrapers.client.hub_api import RepoInfo
 from scrapers.client.read_budget import ReadBudget
 from scrapers.formats.byte_window import Source
@@ -103,6 +104,10 @@ class RepoFiles(ABC):
     def gguf(self, path: str) -> GgufHeader:
         """Read the metadata and tensors of a GGUF file, or of its pieces."""
         return self._result(self._read_gguf, path)
+
+    def evaluations(self) -> tuple[PublishedResult, ...]:
+        """Return the results of the files `.eval_results/*.yaml`, which the API has parsed."""
+        return ()
 
     def headers(self, index: str) -> bytes:
         """Return the API's response with the headers of all shards of an index, unparsed."""

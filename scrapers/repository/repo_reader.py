@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Self
 
@@ -18,11 +19,13 @@ from gpusizer.core.errors import (
     RevisionNotFound,
 )
 from gpusizer.hub.model_ref import DEFAULT_BRANCH
+from gpusizer.hub.published_results import PublishedResult
 from scrapers.client.failures import HubResource
 from scrapers.client.http import HubSession
 from scrapers.client.http_response import HubRequest, HubResponse
 from scrapers.client.hub_api import (
     RepoInfo,
+    evaluations_url,
     file_url,
     headers_url,
     info_url,
@@ -33,6 +36,7 @@ from scrapers.client.hub_api import (
     small_file_url,
     tree_url,
 )
+from scrapers.client.published_results import evaluation_results
 from scrapers.client.read_budget import ReadBudget
 from scrapers.formats.byte_window import Source
 from scrapers.formats.weight_files import may_be_cut
@@ -165,6 +169,9 @@ class RepoReader(RepoFiles):
         usable = min(max(header_bytes, MIN_FIRST_READ), self.limits.first_read_most)
         self._first_reads |= dict.fromkeys(paths, usable)
 
+    def evaluations(self) -> tuple[PublishedResult, ...]:
+        return self._result(self._read_evaluations, "")
+
     def headers(self, index: str) -> bytes:
         try:
             return self._result(self._read_headers, index)
@@ -268,6 +275,17 @@ class RepoReader(RepoFiles):
         url = headers_url(self.session.endpoint, self.repo_id, path)
         request = HubRequest(url, resource, "headers_bytes", None, 1, self.limits.headers_seconds)
         return self.session.get(request, self.budget, self._token).body
+
+    def _read_evaluations(self, path: str) -> tuple[PublishedResult, ...]:
+        if self.session.allowance.is_low("api"):  # needed for models, which go first
+            raise HubRateLimited(repo_id=self.repo_id, retry_after_seconds=None)
+        url = evaluations_url(self.session.endpoint, self.repo_id, self.revision)
+        seconds, today = self.limits.evaluations_seconds, datetime.now(UTC).date()
+        request = HubRequest(url, self._resource(), "evaluations_bytes", None, 1, seconds)
+        return self._read(
+            request,
+            lambda answer: evaluation_results(parse_answer(answer.body, self.budget), today),
+        )
 
     def _read_file(
         self,

@@ -15,7 +15,8 @@ from tests.hub_emulator.safetensors_files import MALFORMED
 # Sent without being asked for; the order is the Hub's.
 DEFAULT_FIELDS = (
     *("modelId", "author", "sha", "lastModified", "private", "gated", "disabled"),
-    *("pipeline_tag", "library_name", "tags", "downloads", "likes", "cardData", "config"),
+    *("pipeline_tag", "library_name", "tags", "downloads", "likes", "model-index"),
+    *("cardData", "config"),
     *("gguf", "safetensors", "siblings", "createdAt", "usedStorage"),
 )
 # Names that `expand` takes without this emulator knowing a value: they are left out.
