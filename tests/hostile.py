@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpusizer.hub.published_results import PublishedResult
 from gpusizer.hub.snapshot import Component, RepoSnapshot
 from tests.builders import group, snapshot
 
@@ -45,6 +46,18 @@ def hostile_snapshot(repo_id: str = HOSTILE_MODEL) -> RepoSnapshot:
         library=TEMPLATES,
         pipeline_tag=SCRIPT,
         base_models=(LINK,),
+        published_results=(
+            PublishedResult(
+                benchmark=SCRIPT,
+                value=20.9,
+                by="community",
+                task=IMAGE,
+                metric=TEMPLATES,
+                source_name=SCRIPT,
+                source_url=f"https://example.org/{IMAGE}",
+                notes=LINK,
+            ),
+        ),
         uncounted_files=base.components[0].files,
         components=(
             base.components[0],

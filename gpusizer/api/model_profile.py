@@ -16,6 +16,7 @@ from gpusizer.api.base import (
     at,
     derived,
 )
+from gpusizer.api.published_result import PublishedResultInfo
 from gpusizer.model.architecture import Confidence
 from gpusizer.model.architecture.layer_kinds import LayerWord
 from gpusizer.model.architecture.rotary import Rotary
@@ -146,6 +147,9 @@ class ModelInfo(AnswerModel):
     pipeline_tag: str | None
     library: str | None
     caveats: Notes = Field(description="what the reader must know")
+    published_results: Annotated[
+        Stated[list[PublishedResultInfo]], derived(lambda results, _: results or None)
+    ] = Field(description="of benchmarks, where the repository has any")
     components: list[ComponentInfo] = Field(description="the parts of a pipeline")
     variants: list[VariantInfo]
 

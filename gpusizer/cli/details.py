@@ -122,6 +122,16 @@ _COLUMNS: Mapping[str, Sequence[str]] = {
         "decode_tokens_per_second",
         "disk.most_tokens_per_second",
     ),
+    "published_results": (
+        "benchmark",
+        "task",
+        "metric",
+        "value",
+        "by",
+        "date",
+        "source_name",
+        "notes",
+    ),
     "plans": (
         "kind",
         "verdict",

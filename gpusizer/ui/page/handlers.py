@@ -48,6 +48,7 @@ from gpusizer.ui.presenters.pieces.addresses import question_href
 from gpusizer.ui.presenters.pieces.errors import error_html
 from gpusizer.ui.presenters.pieces.grid import grid_update
 from gpusizer.ui.presenters.pieces.words import Words
+from gpusizer.ui.presenters.published_results import published_results_html
 from gpusizer.ui.presenters.serving_plan import serving_plan_html
 from gpusizer.ui.presenters.share import download
 from gpusizer.ui.presenters.tab_examples import comparisons
@@ -298,8 +299,8 @@ class Handlers(TabHandlers):
 
     def _first(self, result: PageAnswer, state: PageState) -> Shown:
         # The answer and the views below it that depend on its first place: the memory with that
-        # place's loss, and the facts with the author's statements. If GPUs are named, they are the
-        # first view.
+        # place's loss, and the facts with what the author publishes. If GPUs are named, they are
+        # the first view.
         profile, card = result.report.profile, result.report.model_card
         terms = terms_of(card.command, profile) if card and card.command else {}
         as_author = question_href(state.as_author(terms).query, self.words.language)
@@ -308,7 +309,8 @@ class Handlers(TabHandlers):
         first: View = "cards" if state.own_gpus or is_on_own else "ranking"
         answer = answer_html(result, self.words, first)
         memory = memory_html(result.report, result.tiers, self.words, result.cards)
-        facts = facts_html(profile, self.words) + said
+        results = published_results_html(profile.published_results, self.words)
+        facts = facts_html(profile, self.words) + said + results
         return {"answer": answer, "memory": memory, "facts": facts}
 
     def _ranking(self, report: Report) -> Shown:
