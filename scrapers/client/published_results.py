@@ -8,6 +8,7 @@ model card. Both are written by strangers: an entry of another form is left out.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from datetime import date
 from itertools import islice
@@ -21,9 +22,10 @@ from gpusizer.hub.published_results import MOST_RESULTS, PublishedResult, Stated
 EVALUATIONS_FOLDER = ".eval_results/"
 _MAX_ENTRIES = 1000  # looked at in each list
 _MAX_NAME_CHARS = 120
-_MAX_NOTES_CHARS = 200
+MAX_NOTES_CHARS = 200
 _MAX_URL_CHARS = 300
 _MAX_VALUE = 1e12
+_PLAIN_NUMBER = re.compile(r"-?\d{1,12}(?:\.\d{1,12})?", re.ASCII)
 
 
 def evaluation_results(answer: JsonValue, today: date) -> tuple[PublishedResult, ...]:
@@ -34,7 +36,7 @@ def evaluation_results(answer: JsonValue, today: date) -> tuple[PublishedResult,
 
 def index_results(model_index: JsonValue) -> tuple[PublishedResult, ...]:
     """Return the results of the metadata `model-index`, `MOST_RESULTS` at most."""
-    return _first(islice(_indexed(model_index), _MAX_ENTRIES))
+    return _first(_indexed(model_index))
 
 
 def joined_results(*groups: Iterable[PublishedResult]) -> tuple[PublishedResult, ...]:
@@ -49,49 +51,67 @@ def _first(results: Iterable[PublishedResult]) -> tuple[PublishedResult, ...]:
 def _evaluated(item: JsonObject, today: date) -> Iterator[PublishedResult]:
     # `data` repeats the file, so that all in it is the author's word; the Hub's own is beside it.
     data = object_in(item.get("data"))
-    dataset, value = object_in(data.get("dataset")), _number(data.get("value"))
+    dataset, value = object_in(data.get("dataset")), read_score(data.get("value"))
     benchmark = dataset.get("id")
     if value is None or not isinstance(benchmark, str) or not is_repo_id(benchmark):
         return
     source, day = object_in(data.get("source")), read_day(data.get("date"), today)
-    by: StatedBy = "maker" if item.get("pullRequest") is None else "community"
     yield PublishedResult(
         benchmark=benchmark,
         value=value,
-        by="verified" if item.get("verified") is True else by,
-        task=_text(dataset.get("task_id")),
+        by=stated_by(item),
+        task=read_text(dataset.get("task_id")),
         date=day.isoformat() if day else None,
         source_name=_source_name(source),
         source_url=_url(source.get("url")),
-        notes=_text(data.get("notes"), _MAX_NOTES_CHARS),
+        notes=read_text(data.get("notes"), MAX_NOTES_CHARS),
     )
 
 
 def _indexed(model_index: JsonValue) -> Iterator[PublishedResult]:
+    # Lists may share parts where YAML has aliases: what is looked at is bounded in all.
+    models = map(object_in, list_in(model_index)[:_MAX_ENTRIES])
+    entries = (object_in(entry) for model in models for entry in list_in(model.get("results")))
+    metrics = (
+        (entry, object_in(metric))
+        for entry in islice(entries, _MAX_ENTRIES)
+        for metric in list_in(entry.get("metrics"))
+    )
+    for entry, metric in islice(metrics, _MAX_ENTRIES):
+        result = _measured(entry, metric)
+        if result is not None:
+            yield result
+
+
+def _measured(entry: JsonObject, metric: JsonObject) -> PublishedResult | None:
     # A metric may be marked as verified, but by the card's author.
-    for model in list_in(model_index)[:_MAX_ENTRIES]:
-        for entry in list_in(object_in(model).get("results"))[:_MAX_ENTRIES]:
-            yield from _metrics(object_in(entry))
-
-
-def _metrics(entry: JsonObject) -> Iterator[PublishedResult]:
     dataset, source = object_in(entry.get("dataset")), object_in(entry.get("source"))
-    benchmark = _text(dataset.get("name")) or _text(dataset.get("type"))
-    for metric in map(object_in, list_in(entry.get("metrics"))[:_MAX_ENTRIES]):
-        value = _number(metric.get("value"))
-        if value is not None and benchmark is not None:
-            yield PublishedResult(
-                benchmark=benchmark,
-                value=value,
-                by="maker",
-                task=_text(dataset.get("config")),
-                metric=_text(metric.get("name")) or _text(metric.get("type")),
-                source_name=_source_name(source),
-                source_url=_url(source.get("url")),
-            )
+    benchmark = read_text(dataset.get("name")) or read_text(dataset.get("type"))
+    value = read_score(metric.get("value"))
+    if value is None or benchmark is None:
+        return None
+    return PublishedResult(
+        benchmark=benchmark,
+        value=value,
+        by="maker",
+        task=read_text(dataset.get("config")),
+        metric=read_text(metric.get("name")) or read_text(metric.get("type")),
+        source_name=_source_name(source),
+        source_url=_url(source.get("url")),
+    )
 
 
-def _number(value: JsonValue) -> float | None:
+def stated_by(item: JsonObject) -> StatedBy:
+    """Return who states an entry of the Hub's, by what the Hub adds to it."""
+    if item.get("verified") is True:
+        return "verified"
+    return "maker" if item.get("pullRequest") is None else "community"
+
+
+def read_score(value: JsonValue) -> float | None:
+    """Return a finite score; None for another value. Older cards write "8.19" in quotes."""
+    if isinstance(value, str) and _PLAIN_NUMBER.fullmatch(value):
+        return float(value)
     if type(value) not in (int, float) or not isinstance(value, int | float):
         return None
     # compared before it is converted: an integer of JSON may have any number of digits
@@ -99,11 +119,12 @@ def _number(value: JsonValue) -> float | None:
 
 
 def _source_name(source: JsonObject) -> str | None:
-    names = (_text(source.get(key)) for key in ("name", "org", "user"))
+    names = (read_text(source.get(key)) for key in ("name", "org", "user"))
     return next((name for name in names if name), None)
 
 
-def _text(value: JsonValue, most: int = _MAX_NAME_CHARS) -> str | None:
+def read_text(value: JsonValue, most: int = _MAX_NAME_CHARS) -> str | None:
+    """Return a text in one line, printable and cut; None for another value and an empty text."""
     if not isinstance(value, str):
         return None
     text = printable(" ".join(value[: 4 * most].split()))

@@ -14,9 +14,11 @@ from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.published_results import MOST_RESULTS, PublishedResult
 from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.client.http import HubSession
+from scrapers.client.published_results import index_results
 from scrapers.repository.hub import fetch_snapshot
 from scrapers.repository.local_checkpoint import read_checkpoint
 from scrapers.repository.local_refs import LocalRef
+from tests.counting import steps_of
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file, llama_repo
 from tests.hub_emulator.safetensors_files import safetensors_file
 from tests.scrapers.checkpoints import TENSORS
@@ -113,7 +115,9 @@ def test_a_card_verifies_nothing(hub: HubEmulator, fetch: Fetch) -> None:
         "text",
         {},
         {"value": 1.0},
-        {**HLE, "value": "20.9"},
+        {**HLE, "value": "20.9 ± 1"},
+        {**HLE, "value": "1e3"},
+        {**HLE, "value": "٢٠"},
         {**HLE, "value": True},
         {**HLE, "value": None},
         {**HLE, "value": 10**400},
@@ -151,6 +155,13 @@ def test_values_that_are_no_numbers(hub: HubEmulator, fetch: Fetch, value: str) 
 )
 def test_a_malformed_card_has_no_results(hub: HubEmulator, fetch: Fetch, card: Any) -> None:
     assert results(hub, fetch, llama_repo("org/name", info={"model-index": card})) == ()
+
+
+def test_a_number_in_quotes_counts(hub: HubEmulator, fetch: Fetch) -> None:
+    """As in older cards: https://huggingface.co/danieleV9H/hubert-base-libri-clean-ft100h-v3."""
+    card = indexed({"type": "wer", "value": "16.9783"})
+    (found,) = results(hub, fetch, llama_repo("org/name", info={"model-index": card}))
+    assert found.value == 16.9783
 
 
 def test_many_results_are_cut(hub: HubEmulator, fetch: Fetch) -> None:
@@ -254,6 +265,13 @@ def test_json_round_trip(hub: HubEmulator, fetch: Fetch) -> None:
     assert RepoSnapshot.from_json(stored) == snapshot
     stored.pop("published_results")
     assert RepoSnapshot.from_json(stored) == replace(snapshot, published_results=())
+
+
+def test_lists_that_share_parts_are_looked_at_once() -> None:
+    """YAML's aliases make a billion entries of a few bytes."""
+    entry = {"dataset": {"name": "x"}, "metrics": [{}] * 3000}
+    shared = [{"results": [entry] * 3000}] * 3000
+    assert steps_of(lambda: index_results(shared)) < 100_000
 
 
 def test_a_checkpoint_on_disk_has_those_of_its_card(tmp_path: Path) -> None:
