@@ -32,6 +32,7 @@ from gpusizer.api.quality import QualityOf
 from gpusizer.api.rig import DiskInfo, MachineInfo
 from gpusizer.api.workload import ModelsWorkloadInfo
 from gpusizer.core.messages import NoteValue, Translate
+from gpusizer.hub.published_results import StatedBy
 from gpusizer.launch.llama_cpp import machine_flags
 from gpusizer.model.tasks import Task, task_of_tag
 from gpusizer.quality.boards import LEADING, MAKERS, SECOND, Group, WorkPurpose
@@ -96,6 +97,7 @@ class BoardScoreInfo(AnswerModel):
     high: float | None
     setting: str = Field(description="how this model was asked")
     share: Rounded = Field(description="of the board's other open models, those that score below")
+    by: Stated[StatedBy] = Field(description="who reports it, on the Hub's leaderboards")
 
 
 class ScoresInfo(AnswerModel):
@@ -106,6 +108,9 @@ class ScoresInfo(AnswerModel):
     leading: BoardScoreInfo | None = at("measured.leading")
     second: BoardScoreInfo | None = at("measured.second")
     maker: BoardScoreInfo | None = at("measured.maker", "what its own maker reports")
+    hub: Stated[BoardScoreInfo] = at(
+        "measured.hub", "on a leaderboard of the Hub, which orders nothing"
+    )
     boards_disagree: bool | None = at("measured.boards_disagree", "null unless both have it")
     at_full_precision: bool = Field(
         description="boards measured another precision than it runs in here"
@@ -215,6 +220,9 @@ class WorkPurposeInfo(AnswerModel):
     leading: BoardInfo | None = Field(description="by which models are ordered")
     second: BoardInfo | None = Field(description="read beside the first")
     makers: BoardInfo | None = Field(description="of makers' own figures, which order nothing")
+    hub: Stated[BoardInfo] = Field(
+        description="leaderboard of the Hub, where it was read: what repositories publish"
+    )
     picks: list[PickInfo] = Field(description="up to three")
 
 
@@ -315,7 +323,12 @@ def _purpose(answer: ModelsFor) -> dict[str, object] | None:
         return None
     named = {"leading": LEADING, "second": SECOND, "makers": MAKERS}
     boards = {role: answer.boards.board(of.get(purpose)) for role, of in named.items()}
-    return {"name": purpose, **boards, "picks": answer.picked}
+    return {
+        "name": purpose,
+        **boards,
+        "hub": answer.boards.hub_board,
+        "picks": answer.picked,
+    }
 
 
 def models_answer(answer: ModelsFor, say: Translate) -> ModelsAnswer:

@@ -23,6 +23,7 @@ from gpusizer.usecases.models_for.model_library import ModelLibrary
 from gpusizer.usecases.sizer import Sizer
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
+from scrapers.leaderboards import build_leaderboards
 from scrapers.listings import build_lister, build_trending
 
 # Time for answers under way: Docker kills ten seconds after its signal to stop.
@@ -38,7 +39,8 @@ def compose(settings: Settings, *, sign_in: bool) -> Application:
     embedded = EmbeddedSnapshots(settings.snapshots_folder)
     lister = build_lister(settings, monitor.hub_call, access)
     trending = build_trending(settings, monitor.hub_call, access)
-    library = ModelLibrary(embedded, embedded_use, trending)
+    leaderboards = build_leaderboards(settings, monitor.hub_call, access)
+    library = ModelLibrary(embedded, embedded_use, trending, leaderboards=leaderboards)
     sizer = Sizer(fetcher, load_catalogue(), lister, library)
     return build_application(
         sizer, embedded.ids(), fetcher.for_visitor, monitor, stored=embedded.get, sign_in=sign_in

@@ -13,6 +13,7 @@ from gpusizer.usecases.models_for.model_library import ModelLibrary
 from gpusizer.usecases.sizer import Sizer
 from scrapers.cache.stored import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
+from scrapers.leaderboards import build_leaderboards
 from scrapers.listings import build_lister, build_trending
 from scrapers.repository.local_checkpoint import with_local_checkpoints
 from scrapers.repository.local_refs import parse_local_or_model_ref
@@ -36,7 +37,9 @@ def sizer_of(settings: Settings, token: str | None) -> Sizer:
     access = open_access(settings)
     fetch = Fetcher(settings, access=access, own_token=token)
     trending = build_trending(settings, access=access)
-    library = ModelLibrary(EmbeddedSnapshots(settings.snapshots_folder), embedded_use, trending)
+    leaderboards = build_leaderboards(settings, access=access)
+    embedded = EmbeddedSnapshots(settings.snapshots_folder)
+    library = ModelLibrary(embedded, embedded_use, trending, leaderboards=leaderboards)
     return Sizer(
         with_local_checkpoints(fetch),
         load_catalogue(),

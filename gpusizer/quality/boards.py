@@ -4,13 +4,15 @@
 # are never averaged, since they do not compare. A model's `share` is the share of the board's other
 # open models with lower scores. A second board is read beside the first; if their shares are far
 # apart, the boards disagree. A model that a board lacks is unmeasured there, even if its relatives
-# have scores; figures of a model's own maker are marked and order nothing.
+# have scores; figures of a model's own maker are marked and order nothing, and neither does the
+# Hub's leaderboard, which is read live and collects such figures.
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
@@ -19,6 +21,7 @@ from typing import Literal, TypeVar, get_args
 
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
+from gpusizer.hub.published_results import StatedBy
 
 WorkPurpose = Literal["chat", "code", "agents", "vision", "embeddings", "speech", "pictures"]
 PURPOSES: tuple[WorkPurpose, ...] = get_args(WorkPurpose)
@@ -84,6 +87,7 @@ class BoardScore:
     # share of the board's other open models with lower scores; None for makers' figures, and on a
     # board without other models
     share: float | None = None
+    by: StatedBy | None = None  # who reports it, on the Hub's leaderboards
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -106,6 +110,7 @@ class Measured:
     leading: BoardScore | None = None
     second: BoardScore | None = None
     maker: BoardScore | None = None  # as its maker reports it
+    hub: BoardScore | None = None  # on a leaderboard of the Hub, with who reports it
 
     @property
     def group(self) -> Group:
@@ -134,6 +139,8 @@ class ScoreBoards:
     """Scores by board and model."""
 
     def __init__(self, boards: Iterable[Board], scores: Iterable[BoardScore]) -> None:
+        self.hub_board: Board | None = None
+        self._of_hub: dict[str, BoardScore] = {}
         self._of_board: dict[str, dict[str, BoardScore]] = {}
         self._boards: dict[str, Board] = {board.board: board for board in boards}
         found: defaultdict[str, list[BoardScore]] = defaultdict(list)
@@ -145,6 +152,15 @@ class ScoreBoards:
             if of_board:
                 self._boards[name] = of_board[0].board
 
+    def with_hub_board(self, scores: Sequence[BoardScore]) -> ScoreBoards:
+        """Return these boards beside a leaderboard of the Hub; without scores, as they are."""
+        if not scores:
+            return self
+        other = copy(self)
+        other.hub_board = scores[0].board
+        other._of_hub = {score.model_id.casefold(): score for score in scores}
+        return other
+
     def board(self, name: str | None) -> Board | None:
         """Return a board by its name, or None if the table lacks it."""
         return None if name is None else self._boards.get(name)
@@ -154,9 +170,10 @@ class ScoreBoards:
         return self._of_board.get(name or "", {}).get(model_id.casefold())
 
     def measured(self, purpose: WorkPurpose, model_id: str) -> Measured:
-        """Return the scores of a model on the boards of a purpose."""
+        """Return the scores of a model on the boards of a purpose, and on the Hub's."""
         boards = (of.get(purpose) for of in (LEADING, SECOND, MAKERS))
-        return Measured(*(self.score(name, model_id) for name in boards))
+        found = Measured(*(self.score(name, model_id) for name in boards))
+        return replace(found, hub=self._of_hub.get(model_id.casefold()))
 
     def model_ids(self, purpose: WorkPurpose) -> Iterable[str]:
         """Yield every model on the boards of the purpose."""
@@ -216,7 +233,7 @@ def load_boards(folder: Path = DATA_DIR) -> ScoreBoards:
 
     def score(row: TableRow) -> BoardScore:
         board = boards[row.one_of("board", tuple(boards))]
-        return row.record(BoardScore, board=board, share=None)
+        return row.record(BoardScore, board=board, share=None, by=None)
 
     return ScoreBoards(boards.values(), read_table(folder / SCORES_FILE, score, SCORE_COLUMNS))
 

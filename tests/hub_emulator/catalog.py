@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from tests.hub_emulator import refusals
 from tests.hub_emulator.messages import AnswerNow, Request, redirect
@@ -16,6 +17,8 @@ class Catalog:
     def __init__(self, repos: Iterable[FakeRepo], options: Options) -> None:
         self.repos = {repo.repo_id: repo for repo in repos}
         self.options = options
+        # entries of the leaderboards of benchmark datasets, by their ID
+        self.leaderboards: dict[str, list[Any]] = {}
 
     def add(self, repo: FakeRepo) -> None:
         """Add a repository, or replace the one of that id."""

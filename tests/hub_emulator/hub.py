@@ -197,6 +197,16 @@ def _resolve_cache(site: HubSite, request: Request, parts: Parts) -> Answer:
     return compressed(answer, request) if site.options.gzip_text else answer
 
 
+def _leaderboard(site: HubSite, request: Request, parts: Parts) -> Answer:
+    """Return the entries of a benchmark; the default leaves out models with a base model."""
+    if parts["repo_id"] not in site.catalog.leaderboards:
+        raise refusals.refuse(404, "No leaderboard")
+    entries = site.catalog.leaderboards[parts["repo_id"]]
+    if request.values("base_model") != ["false"]:
+        entries = []
+    return json_answer(entries)
+
+
 _SHA = re.compile(r"[0-9a-f]{40}")
 _REPO = r"(?P<repo_id>[^/]+(?:/[^/]+)?)"
 _REVISION = r"(?P<revision>refs/(?:pr|convert)/[^/]+|[^/]+)"
@@ -208,6 +218,7 @@ ROUTES: tuple[tuple[re.Pattern[str], str, Route], ...] = tuple(
     (re.compile(pattern), bucket, route)
     for pattern, bucket, route in (
         ("/api/models", "api", _listing),
+        (f"/api/datasets/{_REPO}/leaderboard", "api", _leaderboard),
         (f"/api/resolve-cache/models/{_REPO}/{_REVISION}/{_PATH}", "resolvers", _resolve_cache),
         (f"{_API}/revision/{_REVISION}", "api", _info),
         (rf"{_API}/tree/{_REVISION}(?P<path>/.*)?", "api", _tree),

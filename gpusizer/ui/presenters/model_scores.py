@@ -72,7 +72,11 @@ def _pick(row: RunsOn, why: Note, hrefs: Mapping[str, str], words: Words) -> _Pi
 def boards_of(answer: ModelsFor, words: Words) -> list[tuple[str, str | None]]:
     """Return a line on each board, its day and terms, with its address."""
     notes = [note for note in answer.notes if note.code.startswith(ABOUT_BOARDS)]
-    found = (answer.boards.board(str(note.fields.get("board"))) for note in notes)
+    hub = answer.boards.hub_board
+    found = (
+        hub if note.code == "scores_of_hub" else answer.boards.board(str(note.fields.get("board")))
+        for note in notes
+    )
     return [
         (words.note(note), board.source_url if board else None)
         for note, board in zip(notes, found, strict=True)
@@ -114,6 +118,9 @@ def _lines(scored: Scored, words: Words) -> Iterator[str]:
     if measured.maker is not None:
         said = f"{measured.maker.board.board} {words.number(measured.maker.score, 'g')} %"
         yield words("quality.maker", score=said)
+    if measured.hub is not None:
+        by = words(f"results.by.{measured.hub.by}")
+        yield f"{measured.hub.board.board}: {words.number(measured.hub.score, 'g')}, {by}"
     if not scored.runs_well:
         yield words("quality.slow")
 

@@ -127,11 +127,12 @@ def credited(boards: ScoreBoards, purpose: WorkPurpose) -> Callable[[ModelProfil
 
     def of(profile: ModelProfile) -> Measured:
         own = boards.measured(purpose, profile.repo_id)
-        if own != UNMEASURED or name_of(profile).kind != "quantized":
+        if replace(own, hub=None) != UNMEASURED or name_of(profile).kind != "quantized":
             return own
         stated = profile.base_models[:1] if profile.base_relation == "quantized" else ()
         named = originals.get(unpacked_name(profile.repo_id), "")
-        return boards.measured(purpose, next(iter(stated), named))
+        original = boards.measured(purpose, next(iter(stated), named))
+        return replace(original, hub=own.hub or original.hub)
 
     return of
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+from gpusizer.hub.leaderboards import ListLeaderboard
 from gpusizer.hub.listed_models import ListTrending
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.profile import ModelProfile, build_profile
@@ -60,7 +61,8 @@ class ModelLibrary:
     """Candidates of a shelf; they are profiled on first use and cached.
 
     `read_use` reads the embedded figures of their use, `trending` requests the Hub's current ones;
-    without it no answer is live. `read_boards` reads the scores of boards.
+    without it no answer is live. `read_boards` reads the scores of boards, `leaderboards` requests
+    the Hub's current ones.
     """
 
     def __init__(
@@ -69,12 +71,14 @@ class ModelLibrary:
         read_use: Callable[[], Uses] = dict,
         trending: ListTrending | None = None,
         read_boards: Callable[[], ScoreBoards] = embedded_boards,
+        leaderboards: ListLeaderboard | None = None,
     ) -> None:
         self._shelf = shelf
         self._profiles: dict[str, ModelProfile] = {}
         self._read_use = read_use
         self._read_boards = read_boards
         self.trending = trending
+        self.leaderboards = leaderboards
 
     @cached_property
     def candidates(self) -> tuple[CandidateModel, ...]:

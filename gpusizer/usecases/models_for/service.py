@@ -21,6 +21,7 @@ from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import Task, task_of
 from gpusizer.quality.boards import LEADING, MAKERS, SECOND, ScoreBoards, WorkPurpose
 from gpusizer.usecases.models_for.by_purpose import TASKS_OF, Scored, credited, ordered_for
+from gpusizer.usecases.models_for.hub_board import with_hub_board
 from gpusizer.usecases.models_for.live_use import UseNow, months_of, newcomers_for, use_now
 from gpusizer.usecases.models_for.model_library import CandidateModel, ModelLibrary
 from gpusizer.usecases.models_for.models_answer import ModelsFor, RunsOn
@@ -66,6 +67,10 @@ def models_for(
         stored = [] if request.models else library.candidates
         members = [candidate.member for candidate in (*stored, *candidates)]
         now = use_now(library.uses, members, library.trending, live=request.live)
+        # Where the listing failed, the Hub is away, and is not waited for again.
+        boards, hub_notes = with_hub_board(
+            boards, request.work, library.leaderboards if now.live else None
+        )
     if request.work is not None:
         tasks = TASKS_OF[request.work]
         candidates = [item for item in candidates if task_of(item.profile) in tasks]
@@ -92,6 +97,7 @@ def models_for(
             *request.about_machine,
             *now.notes,
             *_about_boards(request.work, boards),
+            *hub_notes,
             *unusual,
             *license_unknown,
             *(machine.notes if is_rig else machine.gpu.statements),
