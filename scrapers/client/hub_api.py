@@ -65,7 +65,7 @@ def info_url(endpoint: str, repo_id: str, revision: str | None) -> str:
 def evaluations_url(endpoint: str, repo_id: str, revision: str | None) -> str:
     """Return the URL of the results of a repository's files `.eval_results/*.yaml`."""
     described = info_url(endpoint, repo_id, revision).partition("?")[0]
-    return f"{described}?{urlencode({'expand[]': 'evalResults'})}"
+    return f"{described}?expand=evalResults"
 
 
 def tree_url(endpoint: str, repo_id: str, revision: str, cursor: str | None = None) -> str:

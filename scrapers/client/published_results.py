@@ -29,7 +29,7 @@ _PLAIN_NUMBER = re.compile(r"-?\d{1,12}(?:\.\d{1,12})?", re.ASCII)
 
 
 def evaluation_results(answer: JsonValue, today: date) -> tuple[PublishedResult, ...]:
-    """Return the results of a description with `expand[]=evalResults`, `MOST_RESULTS` at most."""
+    """Return the results of a description with `expand=evalResults`, `MOST_RESULTS` at most."""
     items = list_in(object_in(answer).get("evalResults"))[:_MAX_ENTRIES]
     return _first(result for item in items for result in _evaluated(object_in(item), today))
 
