@@ -1,10 +1,11 @@
 """Tokens that a picture takes in a prompt, by the rule of each family's image processor.
 
-Marks around a picture, one or two tokens of the chat template, are not counted.
+Marks around a whole picture, one to three tokens, are not counted; marks of its rows and tiles are.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, sqrt
@@ -12,10 +13,18 @@ from typing import Protocol
 
 from gpusizer.core.loose_values import JsonObject, JsonValue, object_in
 from gpusizer.hub.snapshot import Config
+from gpusizer.model.tiled_pictures import (
+    AnyResolution,
+    CanvasTiles,
+    FittedSquares,
+    PaddedSquares,
+    SplitTiles,
+)
 
 _MOST_SIDE = 8192  # pixels of a patch or a tile; more is no processor's
 _MOST_TOKENS = 65_536  # of a picture, and of a tile
 _MOST_TILES = 64
+_MOST_CANVASES = 64
 
 
 class PictureRule(Protocol):
@@ -44,10 +53,15 @@ class MergedPatches:
     side: int  # pixels of a square
     least: int
     most: int
+    widens: bool = False  # whether a picture narrower than a square is first enlarged to one
 
     def tokens(self, width: int, height: int) -> int:
         """Return the squares of the scaled picture."""
-        # `smart_resize`, transformers/models/qwen2_vl/image_processing_qwen2_vl.py
+        # `smart_resize`, transformers/models/qwen2_vl/image_processing_qwen2_vl.py and
+        # glm4v/image_processing_glm4v.py, which enlarges
+        if self.widens and min(width, height) < self.side:
+            scale = max(self.side / height, self.side / width)
+            width, height = int(width * scale), int(height * scale)
         side, area = self.side, width * height
         across, down = (max(1, round(pixels / side)) for pixels in (width, height))
         if across * down > self.most:
@@ -107,6 +121,9 @@ class Tiles:
         return best
 
 
+_Reader = Callable[[JsonObject, JsonObject], PictureRule | None]
+
+
 def picture_rule(config: Config | None) -> PictureRule | None:
     """Return the rule of a model's configuration, None for an unknown or an incomplete one."""
     stated = object_in(config)
@@ -115,18 +132,19 @@ def picture_rule(config: Config | None) -> PictureRule | None:
     return reader(stated, vision) if reader and vision else None
 
 
-def _merged(patch: int, least: int) -> Callable[[JsonObject, JsonObject], PictureRule | None]:
+def _merged(patch: int, least: int, most: int, *, widens: bool = False) -> _Reader:
     def read(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
         side = _side(vision.get("patch_size", patch))
         merged = _whole(vision.get("spatial_merge_size", 2), 16)
         # The limits are those of preprocessor_config.json, in pixels: 3,136 to 12,845,056 of
-        # Qwen2-VL and Qwen2.5-VL, 65,536 to 16,777,216 of Qwen3-VL and Qwen3.5.
-        return MergedPatches(side * merged, least, 16_384) if side and merged else None
+        # Qwen2-VL and Qwen2.5-VL, 65,536 to 16,777,216 of Qwen3-VL and Qwen3.5, 3,136 to 11,289,600
+        # of dots.ocr; of GLM-4.1V to GLM-4.6V 12,544 to 9,633,792, where a picture is two frames.
+        return MergedPatches(side * merged, least, most, widens) if side and merged else None
 
     return read
 
 
-def _fixed(name: str) -> Callable[[JsonObject, JsonObject], PictureRule | None]:
+def _fixed(name: str) -> _Reader:
     def read(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
         count = _whole(stated.get(name, 256), _MOST_TOKENS)
         return FixedTokens(count) if count else None
@@ -166,6 +184,82 @@ def _internvl(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
     return Tiles(tile, least, most, each, stated.get("use_thumbnail", True) is True)
 
 
+def _llava_next(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
+    return _any_resolution(stated, vision, "default", _NEXT_CANVASES)
+
+
+def _llava_onevision(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
+    # The limit of a picture that is alone in its list, as engines pass each.
+    limit = stated.get("vision_aspect_ratio", "anyres_max_9")
+    named = re.fullmatch(r"anyres_max_(\d{1,2})", limit) if isinstance(limit, str) else None
+    most = _whole(int(named[1]), _MOST_TILES) if named else 0
+    return _any_resolution(stated, vision, "full", _ONEVISION_CANVASES, most) if most else None
+
+
+def _any_resolution(
+    stated: JsonObject,
+    vision: JsonObject,
+    strategy: str,
+    canvases: tuple[tuple[int, int], ...],
+    most: int | None = None,
+) -> PictureRule | None:
+    # "default" drops the token of CLIP's class, which SigLIP lacks.
+    kept = (
+        vision.get("model_type"),
+        stated.get("vision_feature_select_strategy", strategy),
+    )
+    image, patch = _side(vision.get("image_size")), _side(vision.get("patch_size"))
+    pairs = stated.get("image_grid_pinpoints")
+    if pairs is not None:
+        canvases = _canvases(pairs)
+    is_known = kept in (("clip_vision_model", "default"), ("siglip_vision_model", "full"))
+    if not is_known or not patch or image < patch or not canvases:
+        return None
+    if min(map(min, canvases)) < image:
+        return None
+    return AnyResolution(image, image // patch, canvases, most)
+
+
+def _canvases(pairs: JsonValue) -> tuple[tuple[int, int], ...]:
+    # None of them if one is not a height and a width.
+    if not isinstance(pairs, list) or len(pairs) > _MOST_CANVASES:
+        return ()
+    sides = [pair if isinstance(pair, list) and len(pair) == 2 else [0, 0] for pair in pairs]
+    read = tuple((_whole(height, _MOST_SIDE), _whole(width, _MOST_SIDE)) for height, width in sides)
+    return read if all(map(all, read)) else ()
+
+
+def _llama4(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
+    image, patch = _side(vision.get("image_size")), _side(vision.get("patch_size"))
+    if not patch or image < 2 * patch or vision.get("pixel_shuffle_ratio", 0.5) != 0.5:
+        return None
+    # `max_patches` of llama4/image_processing_llama4.py
+    return CanvasTiles(image, 16, (image // patch) ** 2 // 4)
+
+
+def _idefics(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
+    image, patch = _side(vision.get("image_size")), _side(vision.get("patch_size"))
+    merged = _whole(stated.get("scale_factor", 2), 16)
+    # `size` is four tiles in preprocessor_config.json of Idefics3 and SmolVLM, and 4,096 pixels
+    # (`MAX_IMAGE_SIZE`) are the most.
+    if not (patch and merged and 4 * image <= 4096 and image >= patch * merged):
+        return None
+    return SplitTiles(image, 4 * image, (image // patch) ** 2 // merged**2)
+
+
+def _gemma4(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
+    patch, pooled = _side(vision.get("patch_size", 16)), vision.get("pooling_kernel_size", 3)
+    merged = _whole(pooled, 16)
+    most = _whole(stated.get("vision_soft_tokens_per_image", 280), _MOST_TOKENS)
+    return FittedSquares(patch * merged, most) if patch and merged and most else None
+
+
+def _kimi(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
+    patch, merged = _side(vision.get("patch_size", 14)), vision.get("merge_kernel_size", [2, 2])
+    # `max_patches` and `size` of kimi_k25/image_processing_kimi_k25.py
+    return PaddedSquares(patch, 2, 16_384, 512) if patch and merged == [2, 2] else None
+
+
 def _side(value: JsonValue) -> int:
     first = value[0] if isinstance(value, list) and value else value
     return _whole(first, _MOST_SIDE)
@@ -176,14 +270,30 @@ def _whole(value: JsonValue, most: int) -> int:
     return value if is_whole and isinstance(value, int) and 0 < value <= most else 0
 
 
-_QWEN2, _QWEN3 = _merged(14, 4), _merged(16, 64)
-_READERS: Mapping[str, Callable[[JsonObject, JsonObject], PictureRule | None]] = {
+# `image_grid_pinpoints` of llava_next/configuration_llava_next.py and
+# llava_onevision/configuration_llava_onevision.py
+_NEXT_CANVASES = ((336, 672), (672, 336), (672, 672), (1008, 336), (336, 1008))
+_ONEVISION_CANVASES = tuple(
+    (384 * rows, 384 * cols) for rows in range(1, 7) for cols in range(1, 7)
+)
+_QWEN2, _QWEN3 = _merged(14, 4, 16_384), _merged(16, 64, 16_384)
+_DOTS = _merged(14, 4, 14_400)
+_GLM = _merged(14, 8, 6144, widens=True)
+_READERS: Mapping[str, _Reader] = {
     **dict.fromkeys(("qwen2_vl", "qwen2_5_vl"), _QWEN2),
     **dict.fromkeys(("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"), _QWEN3),
+    **dict.fromkeys(("glm4v", "glm4v_moe", "glm46v", "glm_ocr"), _GLM),
+    "dots_ocr": _DOTS,
     # Pan and scan of Gemma 3 is off by default.
     "gemma3": _fixed("mm_tokens_per_image"),
     "gemma3n": _fixed("vision_soft_tokens_per_image"),
+    **dict.fromkeys(("gemma4", "gemma4_unified"), _gemma4),
     "llava": _llava,
+    "llava_next": _llava_next,
+    "llava_onevision": _llava_onevision,
+    "llama4": _llama4,
     "mistral3": _mistral,
+    **dict.fromkeys(("idefics3", "smolvlm"), _idefics),
     **dict.fromkeys(("internvl", "internvl_chat"), _internvl),
+    "kimi_k25": _kimi,
 }

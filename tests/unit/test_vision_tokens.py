@@ -82,7 +82,6 @@ def test_what_internvl_states_otherwise_is_obeyed() -> None:
         {},
         {"model_type": ["qwen2_vl"], "vision_config": {"patch_size": 14}},
         {"model_type": "mllama", "vision_config": {"patch_size": 14, "image_size": 448}},
-        {"model_type": "llava_next", "vision_config": CLIP},
         {"model_type": "qwen2_vl", "vision_config": "none"},
         {"model_type": "qwen2_vl", "vision_config": {"patch_size": 0}},
         {"model_type": "qwen2_vl", "vision_config": {"patch_size": -14}},
