@@ -20,7 +20,13 @@ from gpusizer.ui.page.forms import hidden_fields
 from gpusizer.ui.page.page_state import ALL_ROWS, PageState
 from gpusizer.ui.page.picked_memory import on_possible_gpus
 from gpusizer.ui.presenters.beside.side_by_side import Plans
-from gpusizer.ui.presenters.choices import PageAnswer, Tier, best_of_each_kind, usual_cards
+from gpusizer.ui.presenters.choices import (
+    ModelUse,
+    PageAnswer,
+    Tier,
+    best_of_each_kind,
+    usual_cards,
+)
 from gpusizer.ui.presenters.serving_plan import PLAN_ROWS
 from gpusizer.ui.server.reading import RANKED, attempt
 from gpusizer.usecases.comparison import ComparedGpu, Comparison
@@ -43,6 +49,8 @@ _TIERS = (
 )
 
 
+# Uses of a model, first those for which the page hides the fewest fields.
+_USES: tuple[ModelUse, ...] = ("vision", "tokens", "pictures")
 _KEPT_REPORTS = 8  # reports kept by a process; one of all GPUs takes about 2 MB
 
 
@@ -109,21 +117,17 @@ def read_and_answer(
     """
     reader = remembering(sizer.reading(watched(sizer.fetch, on_step)))
     first = attempt(lambda: answer(reader, state, reports))
-    # Whether the model makes pictures; if a field of the one kind is refused, the other is tried.
+    # If a field of one use is refused, the model may have another, for which it is hidden.
     if isinstance(first, GpusizerError):
-        kinds = [d for d in (False, True) if first.fields.get("field") in hidden_fields(draws=d)]
+        uses = [use for use in _USES if first.fields.get("field") in hidden_fields(use)]
     else:
-        kinds = [_draws(first)]
-    for draws in kinds:
-        seen = state.without_hidden(draws=draws)
+        uses = [first.use]
+    for use in uses:
+        seen = state.without_hidden(use)
         result = first if seen == state else attempt(partial(answer, reader, seen, reports))
-        if isinstance(result, GpusizerError) or _draws(result) == draws:
+        if isinstance(result, GpusizerError) or result.use == use:
             return reader, seen, result
     return reader, state, first
-
-
-def _draws(answered: PageAnswer) -> bool:
-    return answered.report.profile.pipeline is not None
 
 
 def sample_answer(sizer: Sizer, model: str, stored: Stored) -> PageAnswer | None:

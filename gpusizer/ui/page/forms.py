@@ -16,6 +16,7 @@ from gpusizer.core.request_model import RequestModel, fields_of
 from gpusizer.memory.engines import ENGINES
 from gpusizer.quality.boards import PURPOSES
 from gpusizer.quality.quality import WORDS
+from gpusizer.ui.presenters.choices import ModelUse
 from gpusizer.usecases.models_for.models_request import LICENSES, ModelsRequest
 from gpusizer.usecases.requests.desk_request import DeskRequest
 from gpusizer.usecases.requests.pasted_machine import machine_in_words
@@ -41,18 +42,25 @@ OF_NAMED_GPUS = ("gpu", *(name for name in _MACHINE if name not in fields_of(Dis
 """Fields that count for GPUs which a request names."""
 
 _LOAD = tuple(name for name in described_fields(TargetFields) if name != "ttft_percentile")
-SEVERAL = ("concurrency", *_LOAD)
-"""Fields of a load: those that count for more than one user."""
+SEVERAL = ("concurrency", *_LOAD, "kv_offload_gb")
+"""Fields of a load: those that the page shows for more than one user."""
 
 _OF_TOKENS = ("context", "engine", "min_tok_s", "draft_model", "acceptance_rate")
+_OF_VISION = ("images", "image_width", "image_height")
 _OF_PICTURES = ("width", "height", "steps", "frames")
 PURPOSES_OF_FIELDS: Mapping[str, tuple[str, ...]] = {
     "users": SEVERAL[2:],
     "tokens": _OF_TOKENS,
+    "vision": _OF_VISION,
     "pictures": _OF_PICTURES,
 }
 """Fields of the fold that the page shows only for several users, only for models that read or write
-tokens, and only for models that make pictures."""
+tokens, only for those of them that read pictures, and only for models that make pictures."""
+_HIDDEN: Mapping[ModelUse, frozenset[str]] = {
+    "tokens": frozenset((*_OF_VISION, *_OF_PICTURES)),
+    "vision": frozenset(_OF_PICTURES),
+    "pictures": frozenset((*SEVERAL[2:], *_OF_TOKENS, *_OF_VISION)),
+}
 
 MENUS: Mapping[str, tuple[str, ...]] = {
     "engine": ("", *ENGINES),
@@ -178,6 +186,7 @@ FORMS: Mapping[str, Form] = {
             SEVERAL[5:],
             _OF_PICTURES,
             ("context", "engine", "max_loss", "min_tok_s"),
+            _OF_VISION,
             ("max_usd", "draft_model", "acceptance_rate"),
         ),
     ),
@@ -209,16 +218,15 @@ def _in_words(name: str, text: str) -> str:
 def purpose_of(name: str) -> str:
     """Return the purpose that a field is shown for: a key of `PURPOSES_OF_FIELDS`, "" for any.
 
-    >>> purpose_of("ttft_ms"), purpose_of("steps"), purpose_of("max_usd")
-    ('users', 'pictures', '')
+    >>> purpose_of("ttft_ms"), purpose_of("images"), purpose_of("steps"), purpose_of("max_usd")
+    ('users', 'vision', 'pictures', '')
     """
     return next((key for key, names in PURPOSES_OF_FIELDS.items() if name in names), "")
 
 
-def hidden_fields(*, draws: bool) -> frozenset[str]:
-    """Return the fields that the page does not show for a model, which makes pictures or does not:
-    no request may state them."""
-    return frozenset((*_OF_TOKENS, *SEVERAL[2:]) if draws else _OF_PICTURES)
+def hidden_fields(use: ModelUse) -> frozenset[str]:
+    """Return the fields that the page does not show for a model: no request may state them."""
+    return _HIDDEN[use]
 
 
 def query_of(texts: Mapping[str, str]) -> str:

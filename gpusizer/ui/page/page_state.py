@@ -18,6 +18,7 @@ from gpusizer.ui.page.forms import (
     number_text,
     query_of,
 )
+from gpusizer.ui.presenters.choices import ModelUse
 from gpusizer.usecases.requests.request import RANKINGS, SizeRequest
 
 _FORM = FORMS["size"]
@@ -75,9 +76,9 @@ rank_by='recommended', rows='', filled='', plans='', tab='', as_card='')
         """Return the question with the values of some fields of a form; empty ones are defaults."""
         return self.showing(_FORM.texts({**self.texts, **values}))
 
-    def without_hidden(self, *, draws: bool) -> PageState:
+    def without_hidden(self, use: ModelUse) -> PageState:
         """Return the question without the fields that the page hides for its model."""
-        hidden = hidden_fields(draws=draws)
+        hidden = hidden_fields(use)
         if hidden.isdisjoint(self.stated):
             return self
         kept = {name: text for name, text in self.stated.items() if name not in hidden}

@@ -87,7 +87,7 @@ def answer_html(answer: PageAnswer, words: Words, first: View = "ranking") -> Ma
         words,
         explained=Glossary(words),
         model=answer.report.profile.repo_id,
-        draws=answer.report.profile.pipeline is not None,
+        use=answer.use,
         wrong=words.error(wrong) if wrong else "",
         advice=advice_of(answer, words),
         notes=[words.note(note) for note in answer.report.notes],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from gpusizer.advice.candidates import offered_first, smallest_boards, ways_to_rank
 from gpusizer.advice.conclusion.clauses import Conclusion
@@ -11,11 +12,15 @@ from gpusizer.advice.ranking import Ranked, describe
 from gpusizer.core.errors import GpusizerError
 from gpusizer.fit.study import Study
 from gpusizer.gpus import Gpu
+from gpusizer.model.tasks import task_of
 from gpusizer.usecases.conclude import Found
 from gpusizer.usecases.figures.memory import Capacity
 from gpusizer.usecases.report import EstimateRow, Report
 from gpusizer.usecases.requests.question import Question
 
+ModelUse = Literal["tokens", "vision", "pictures"]
+"""Use of a model, as far as the form depends on it: it reads text or sound alone, reads pictures
+too, or makes pictures."""
 MAX_PICKS = 4
 _LANDMARKS = ("rtx-4090-24gb", "a100-sxm-80gb", "apple-m3-max-128gb", "rtx-3060-12gb")
 """Cards that every buying guide mentions: a big and a small desktop card, a server card, a Mac."""
@@ -58,6 +63,15 @@ class PageAnswer:
     own: Conclusion | GpusizerError | None = None
     found: Found | None = None
     cards: tuple[Capacity, ...] = ()
+
+    @property
+    def use(self) -> ModelUse:
+        """Use of the model, by which the page shows its fields."""
+        profile = self.report.profile
+        if profile.pipeline is not None:
+            return "pictures"
+        sees = profile.picture_rule is not None or task_of(profile) == "vision"
+        return "vision" if sees else "tokens"
 
 
 KINDS: dict[str, Callable[[Gpu], bool]] = {

@@ -1,12 +1,12 @@
 // Shows one view below an answer: the one that comes first, until the visitor chooses another. Tells
-// the stylesheet, too, whether the model makes pictures: these have fields of their own.
+// the stylesheet, too, whether the model reads or makes pictures: these have fields of their own.
 {
   const page = document.querySelector('.gradio-container');
   let chosen = '';
   const show = () => {
     // An error keeps the fields of the last answer, among them the one that it names.
     const answer = element.querySelector('#gs-answer');
-    if (answer || !page.dataset.draws) page.dataset.draws = String(Boolean(answer?.matches('[data-draws]')));
+    if (answer) page.dataset.modelUse = answer.dataset.modelUse;
     const views = element.querySelector('.gs-views');
     if (!views) {
       delete page.dataset.view;
