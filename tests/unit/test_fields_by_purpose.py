@@ -96,6 +96,7 @@ def test_memory_for_earlier_prompts_is_a_field_of_several_users() -> None:
     assert stated(answer)["kv_offload_gb"] == "32"
     text = str(answer["answer"])
     assert "of earlier prompts in system memory" in text and "--kv-offloading-size 32" in text
+    assert "GiB, your RAM 32.0 GiB for the" in text and "your RAM the other" not in text
 
 
 def test_a_refused_field_of_the_other_kind_is_dropped_too() -> None:

@@ -155,7 +155,8 @@ def _on_place(report: Report, conclusion: Conclusion, place: Ranked, words: Word
     split = ""
     if parts.ram_bytes and place.fit.machine.gpus and verdict.in_memory:
         gpu, ram = words.amount(parts.gpus_bytes), words.amount(parts.ram_bytes)
-        split = words("bar.split", gpu=gpu, ram=ram)
+        is_cache = parts.ram_bytes == place.fit.estimate.kv_offload_bytes
+        split = words("bar.cache" if is_cache else "bar.split", gpu=gpu, ram=ram)
     explained = quantization_text(report.profile, place.fit.estimate, words)
     return Advice(
         judged(report.profile, place, words),
