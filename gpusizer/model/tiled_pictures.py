@@ -1,13 +1,19 @@
 """Rules of image processors that cut a picture into tiles, or scale it to a budget of squares.
 
-Files named in comments are those of transformers 5.24.0 below src/transformers/models.
+Files named in comments are those of transformers 5.24.0 below src/transformers/models, or of the
+models' repositories on the Hub.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, floor, sqrt
+from math import ceil, floor, log, sqrt
+
+# `image_grid_pinpoints` of llava_next/configuration_llava_next.py and
+# llava_onevision/configuration_llava_onevision.py, in pixels of height and width
+NEXT_CANVASES = ((336, 672), (672, 336), (672, 672), (1008, 336), (336, 1008))
+ONEVISION_CANVASES = tuple((384 * rows, 384 * cols) for rows in range(1, 7) for cols in range(1, 7))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,74 @@ class SplitTiles:
         columns, rows = (many, few) if width >= height else (few, many)
         tiles = rows * (columns * (self.each + 2) + 1) if columns * rows > 1 else 0
         return tiles + self.each
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """The tokens of a small copy and, with marks, of each slice of a picture."""
+
+    side: int  # pixels of a slice
+    most: int
+    each: int  # tokens of a slice
+
+    def tokens(self, width: int, height: int) -> int:
+        """Return the tokens of the copy and the slices."""
+        # `get_sliced_grid`, `get_grid_placeholder` of MiniCPM-V 4.5, image_processing_minicpmv.py:
+        # an end of line parts the rows.
+        columns, rows = self._grid(width, height)
+        slices = columns * rows
+        return self.each + (slices * (self.each + 2) + rows - 1 if slices > 1 else 0)
+
+    def _grid(self, width: int, height: int) -> tuple[int, int]:
+        count = min(ceil(width * height / self.side**2), self.most)
+        if count < 2:
+            return 1, 1
+        counts = [n for n in (count - 1, count, count + 1) if 1 < n <= self.most]
+        grids = [(c, n // c) for n in counts for c in range(1, n + 1) if n % c == 0]
+        return min(grids, key=lambda grid: abs(log(width / height) - log(grid[0] / grid[1])))
+
+
+@dataclass(frozen=True, slots=True)
+class UnpaddedTiles:
+    """The tokens of a small copy and of a grid of tiles without padding, with an end for each
+    row."""
+
+    side: int  # pixels of a tile
+    patch: int  # pixels of a patch; every second one of a row and of a column has a token
+    most: int  # tiles
+
+    def tokens(self, width: int, height: int) -> int:
+        """Return the tokens of the copy, a mark and the tiles."""
+        # `dynamic_preprocess` and `num_img_tokens`,
+        # phi4_multimodal/image_processing_phi4_multimodal.py
+        columns, rows = ceil(width / self.side), ceil(height / self.side)
+        if columns * rows > self.most:
+            columns, rows = nearest_grid(width, height, self.side, 1, self.most)
+        wide, tall = columns * self.side, rows * self.side
+        scale = min(wide / width, tall / height)
+        is_wide = wide / width < tall / height
+        seen = (wide, int(height * scale)) if is_wide else (int(width * scale), tall)
+        across, down = (
+            ceil((length - (length - pixels) // self.patch * self.patch) // self.patch / 2)
+            for length, pixels in zip((wide, tall), seen, strict=True)
+        )
+        copy = ceil(self.side // self.patch / 2)
+        return copy * (copy + 1) + 1 + down * (across + 1)
+
+
+def nearest_grid(width: int, height: int, side: int, least: int, most: int) -> tuple[int, int]:
+    """Return columns and rows of tiles of `side` pixels, `least` to `most` in all, whose ratio is
+    the nearest; of equal ones the most tiles that the picture half fills."""
+    # `get_optimal_tiled_canvas`, got_ocr2/image_processing_got_ocr2.py
+    counts = range(1, most + 1)
+    grids = [(c, r) for c in counts for r in counts if least <= c * r <= most]
+    best, nearest = (1, 1), float("inf")
+    for grid in sorted(grids, key=lambda grid: grid[0] * grid[1]):
+        apart = abs(width / height - grid[0] / grid[1])
+        fills = width * height > 0.5 * side**2 * grid[0] * grid[1]
+        if apart < nearest or (apart == nearest and fills):
+            best, nearest = grid, apart
+    return best
 
 
 @dataclass(frozen=True, slots=True)

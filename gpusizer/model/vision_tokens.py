@@ -14,11 +14,16 @@ from typing import Protocol
 from gpusizer.core.loose_values import JsonObject, JsonValue, object_in
 from gpusizer.hub.snapshot import Config
 from gpusizer.model.tiled_pictures import (
+    NEXT_CANVASES,
+    ONEVISION_CANVASES,
     AnyResolution,
     CanvasTiles,
     FittedSquares,
     PaddedSquares,
+    Slices,
     SplitTiles,
+    UnpaddedTiles,
+    nearest_grid,
 )
 
 _MOST_SIDE = 8192  # pixels of a patch or a tile; more is no processor's
@@ -103,22 +108,9 @@ class Tiles:
 
     def tokens(self, width: int, height: int) -> int:
         """Return the tokens of the tiles of the nearest grid."""
-        columns, rows = self._grid(width, height)
+        columns, rows = nearest_grid(width, height, self.side, self.least, self.most)
         tiles = columns * rows
         return self.each * (tiles + 1 if self.has_copy and tiles > 1 else tiles)
-
-    def _grid(self, width: int, height: int) -> tuple[int, int]:
-        # `get_optimal_tiled_canvas`, transformers/models/got_ocr2/image_processing_got_ocr2.py: the
-        # nearest ratio of sides, of equal ones the most tiles that the picture half fills.
-        counts = range(1, self.most + 1)
-        grids = [(c, r) for c in counts for r in counts if self.least <= c * r <= self.most]
-        best, least = (1, 1), float("inf")
-        for grid in sorted(grids, key=lambda grid: grid[0] * grid[1]):
-            apart = abs(width / height - grid[0] / grid[1])
-            fills = width * height > 0.5 * self.side**2 * grid[0] * grid[1]
-            if apart < least or (apart == least and fills):
-                best, least = grid, apart
-        return best
 
 
 _Reader = Callable[[JsonObject, JsonObject], PictureRule | None]
@@ -127,7 +119,8 @@ _Reader = Callable[[JsonObject, JsonObject], PictureRule | None]
 def picture_rule(config: Config | None) -> PictureRule | None:
     """Return the rule of a model's configuration, None for an unknown or an incomplete one."""
     stated = object_in(config)
-    family, vision = stated.get("model_type"), object_in(stated.get("vision_config"))
+    family, embedding = stated.get("model_type"), object_in(stated.get("embd_layer"))
+    vision = object_in(stated.get("vision_config", embedding.get("image_embd_layer")))
     reader = _READERS.get(family) if isinstance(family, str) else None
     return reader(stated, vision) if reader and vision else None
 
@@ -185,7 +178,7 @@ def _internvl(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
 
 
 def _llava_next(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
-    return _any_resolution(stated, vision, "default", _NEXT_CANVASES)
+    return _any_resolution(stated, vision, "default", NEXT_CANVASES)
 
 
 def _llava_onevision(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
@@ -193,7 +186,7 @@ def _llava_onevision(stated: JsonObject, vision: JsonObject) -> PictureRule | No
     limit = stated.get("vision_aspect_ratio", "anyres_max_9")
     named = re.fullmatch(r"anyres_max_(\d{1,2})", limit) if isinstance(limit, str) else None
     most = _whole(int(named[1]), _MOST_TILES) if named else 0
-    return _any_resolution(stated, vision, "full", _ONEVISION_CANVASES, most) if most else None
+    return _any_resolution(stated, vision, "full", ONEVISION_CANVASES, most) if most else None
 
 
 def _any_resolution(
@@ -213,9 +206,7 @@ def _any_resolution(
     if pairs is not None:
         canvases = _canvases(pairs)
     is_known = kept in (("clip_vision_model", "default"), ("siglip_vision_model", "full"))
-    if not is_known or not patch or image < patch or not canvases:
-        return None
-    if min(map(min, canvases)) < image:
+    if not (is_known and canvases and 0 < patch <= image <= min(map(min, canvases))):
         return None
     return AnyResolution(image, image // patch, canvases, most)
 
@@ -247,6 +238,20 @@ def _idefics(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
     return SplitTiles(image, 4 * image, (image // patch) ** 2 // merged**2)
 
 
+def _minicpm(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
+    each = _whole(stated.get("query_num"), _MOST_TOKENS)
+    if not each or stated.get("slice_mode", True) is False:
+        return FixedTokens(each) if each else None
+    # `scale_resolution` and `max_slice_nums` of preprocessor_config.json from MiniCPM-V 2 to 4.5
+    return Slices(448, 9, each)
+
+
+def _phi4(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
+    # `patch_size` of the processor, `dynamic_hd` of preprocessor_config.json
+    side = _side(vision.get("crop_size", 448))
+    return UnpaddedTiles(side, 14, 36) if side >= 28 else None
+
+
 def _gemma4(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
     patch, pooled = _side(vision.get("patch_size", 16)), vision.get("pooling_kernel_size", 3)
     merged = _whole(pooled, 16)
@@ -270,12 +275,6 @@ def _whole(value: JsonValue, most: int) -> int:
     return value if is_whole and isinstance(value, int) and 0 < value <= most else 0
 
 
-# `image_grid_pinpoints` of llava_next/configuration_llava_next.py and
-# llava_onevision/configuration_llava_onevision.py
-_NEXT_CANVASES = ((336, 672), (672, 336), (672, 672), (1008, 336), (336, 1008))
-_ONEVISION_CANVASES = tuple(
-    (384 * rows, 384 * cols) for rows in range(1, 7) for cols in range(1, 7)
-)
 _QWEN2, _QWEN3 = _merged(14, 4, 16_384), _merged(16, 64, 16_384)
 _DOTS = _merged(14, 4, 14_400)
 _GLM = _merged(14, 8, 6144, widens=True)
@@ -296,4 +295,6 @@ _READERS: Mapping[str, _Reader] = {
     **dict.fromkeys(("idefics3", "smolvlm"), _idefics),
     **dict.fromkeys(("internvl", "internvl_chat"), _internvl),
     "kimi_k25": _kimi,
+    **dict.fromkeys(("minicpmv", "minicpmo"), _minicpm),
+    **dict.fromkeys(("phi4mm", "phi4_multimodal"), _phi4),
 }

@@ -37,7 +37,12 @@ GEMMA4 = {
 GLM = {"model_type": "glm4v_moe", "vision_config": {"patch_size": 14, "spatial_merge_size": 2}}
 DOTS = {"model_type": "dots_ocr", "vision_config": {"patch_size": 14, "spatial_merge_size": 2}}
 KIMI = {"model_type": "kimi_k25", "vision_config": {"patch_size": 14, "merge_kernel_size": [2, 2]}}
-FAMILIES = (NEXT, GRANITE, ONEVISION, LLAMA4, IDEFICS3, SMOLVLM, GEMMA4, GLM, DOTS, KIMI)
+MINICPM = {"model_type": "minicpmv", "query_num": 64, "vision_config": {"patch_size": 14}}
+PHI4 = {"model_type": "phi4mm", "embd_layer": {"image_embd_layer": {"crop_size": 448}}}
+FAMILIES = (
+    *(NEXT, GRANITE, ONEVISION, LLAMA4, IDEFICS3, SMOLVLM, GEMMA4),
+    *(GLM, DOTS, KIMI, MINICPM, PHI4),
+)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +77,20 @@ FAMILIES = (NEXT, GRANITE, ONEVISION, LLAMA4, IDEFICS3, SMOLVLM, GEMMA4, GLM, DO
         (KIMI, 1024, 1024, 37 * 37),
         (KIMI, 1010, 1010, 37 * 37),  # 36.07 squares, padded to 37
         (KIMI, 8000, 6000, 74 * 56),  # scaled to 16,384 patches
+        (MINICPM, 448, 448, 64),
+        # 640 for 1.8 million pixels by the card of MiniCPM-V 2.6, which leaves out the marks
+        (MINICPM, 1344, 1344, 640 + 9 * 2 + 2),
+        (MINICPM, 1920, 1080, 64 + 8 * (64 + 2) + 1),  # 4 x 2 of at most nine
+        (
+            MINICPM,
+            200,
+            2000,
+            64 + 3 * (64 + 2) + 2,
+        ),  # 1.99 slices by area, of 3 the ratio is nearer
+        (PHI4, 400, 400, 16 * 17 + 1 + 16 * 17),
+        (PHI4, 1344, 1008, 16 * 17 + 1 + 36 * (48 + 1)),  # of 3 x 3 tiles, 336 rows pad
+        (PHI4, 1920, 1080, 16 * 17 + 1 + 45 * (80 + 1)),  # 2240 x 1260 of 5 x 3 tiles
+        (PHI4, 8000, 8000, 16 * 17 + 1 + 96 * (96 + 1)),  # 6 x 6 at most
     ],
 )
 def test_tokens_of_a_picture(config: Any, width: int, height: int, tokens: int) -> None:
@@ -123,6 +142,10 @@ def test_a_stated_budget_of_gemma_is_obeyed() -> None:
         {**GEMMA4, "vision_config": {"patch_size": 16, "pooling_kernel_size": "3"}},
         {**KIMI, "vision_config": {"patch_size": 14, "merge_kernel_size": [4, 4]}},
         {**KIMI, "vision_config": {"patch_size": 14, "merge_kernel_size": 2}},
+        {**MINICPM, "query_num": None},
+        {**MINICPM, "query_num": 10**9},
+        {**PHI4, "embd_layer": {"image_embd_layer": {"crop_size": 4}}},
+        {**PHI4, "embd_layer": ["image_embd_layer"]},
     ],
 )
 def test_a_broken_configuration_has_no_rule(config: Any) -> None:
@@ -136,6 +159,7 @@ def test_a_broken_configuration_has_no_rule(config: Any) -> None:
         ("ibm-granite/granite-vision-3.3-2b", 2052),
         ("meta-llama/Llama-4-Scout-17B-16E-Instruct", 2319),
         ("moonshotai/Kimi-K2.5", 69 * 39),
+        ("openbmb/MiniCPM-Llama3-V-2_5", 96 + 8 * (96 + 2) + 1),
         ("rednote-hilab/dots.ocr", 69 * 39),
     ],
 )
