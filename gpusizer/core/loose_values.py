@@ -46,3 +46,13 @@ def read_day(value: JsonValue, latest: date) -> date | None:
     except ValueError:
         return None
     return day if day is not None and day <= latest else None
+
+
+def whole_in(value: JsonValue, most: int) -> int:
+    """Return the value if it is a whole number from 1 to `most`, else 0.
+
+    >>> whole_in(14, 8192), whole_in(14.5, 8192), whole_in(True, 8192), whole_in(10**9, 8192)
+    (14, 0, 0, 0)
+    """
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_whole and isinstance(value, int) and 0 < value <= most else 0

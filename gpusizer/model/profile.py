@@ -19,6 +19,7 @@ from gpusizer.model.architecture import (
 )
 from gpusizer.model.architecture.config import PARAMS, config_of_params
 from gpusizer.model.architecture.stack import stack_name
+from gpusizer.model.attended_pictures import attended_picture_bytes
 from gpusizer.model.caveats import caveats
 from gpusizer.model.doubts import doubts
 from gpusizer.model.gguf_facts import ggml_quantization, projector, variant_read
@@ -108,6 +109,8 @@ class ModelProfile(RepoFacts):
     pipeline: PipelineShape | None = None
     # tokens that a picture takes in a prompt; None if no rule is known
     picture_rule: PictureRule | None = None
+    # keys and values of a picture read by cross-attention, in 16 bits; None for other models
+    attended_picture_bytes: int | None = None
     # draft model of the request, or None
     draft: DraftModel | None = None
 
@@ -177,6 +180,7 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
         variant=_variant_name(snapshot),
         pipeline=pipeline,
         picture_rule=picture_rule(config),
+        attended_picture_bytes=attended_picture_bytes(config),
     )
 
 

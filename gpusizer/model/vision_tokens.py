@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil, floor, sqrt
 from typing import Protocol
 
-from gpusizer.core.loose_values import JsonObject, JsonValue, object_in
+from gpusizer.core.loose_values import JsonObject, JsonValue, object_in, whole_in
 from gpusizer.hub.snapshot import Config
 from gpusizer.model.tiled_pictures import (
     NEXT_CANVASES,
@@ -128,7 +128,7 @@ def picture_rule(config: Config | None) -> PictureRule | None:
 def _merged(patch: int, least: int, most: int, *, widens: bool = False) -> _Reader:
     def read(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
         side = _side(vision.get("patch_size", patch))
-        merged = _whole(vision.get("spatial_merge_size", 2), 16)
+        merged = whole_in(vision.get("spatial_merge_size", 2), 16)
         # The limits are those of preprocessor_config.json, in pixels: 3,136 to 12,845,056 of
         # Qwen2-VL and Qwen2.5-VL, 65,536 to 16,777,216 of Qwen3-VL and Qwen3.5, 3,136 to 11,289,600
         # of dots.ocr; of GLM-4.1V to GLM-4.6V 12,544 to 9,633,792, where a picture is two frames.
@@ -139,7 +139,7 @@ def _merged(patch: int, least: int, most: int, *, widens: bool = False) -> _Read
 
 def _fixed(name: str) -> _Reader:
     def read(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
-        count = _whole(stated.get(name, 256), _MOST_TOKENS)
+        count = whole_in(stated.get(name, 256), _MOST_TOKENS)
         return FixedTokens(count) if count else None
 
     return read
@@ -159,15 +159,15 @@ def _llava(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
 
 def _mistral(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
     patch, image = _side(vision.get("patch_size")), _side(vision.get("image_size"))
-    merged = _whole(stated.get("spatial_merge_size", 1), 16)
+    merged = whole_in(stated.get("spatial_merge_size", 1), 16)
     return BrokenRows(patch * merged, image) if patch and image and merged else None
 
 
 def _internvl(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
     patch = _side(vision.get("patch_size"))
     tile = _side(stated.get("force_image_size")) or _side(vision.get("image_size"))
-    least = _whole(stated.get("min_dynamic_patch", 1), _MOST_TILES)
-    most = _whole(stated.get("max_dynamic_patch", 12), _MOST_TILES)
+    least = whole_in(stated.get("min_dynamic_patch", 1), _MOST_TILES)
+    most = whole_in(stated.get("max_dynamic_patch", 12), _MOST_TILES)
     ratio = stated.get("downsample_ratio", 0.5)
     if not (patch and tile and least and most) or ratio != 0.5 or least > most:
         return None
@@ -185,7 +185,7 @@ def _llava_onevision(stated: JsonObject, vision: JsonObject) -> PictureRule | No
     # The limit of a picture that is alone in its list, as engines pass each.
     limit = stated.get("vision_aspect_ratio", "anyres_max_9")
     named = re.fullmatch(r"anyres_max_(\d{1,2})", limit) if isinstance(limit, str) else None
-    most = _whole(int(named[1]), _MOST_TILES) if named else 0
+    most = whole_in(int(named[1]), _MOST_TILES) if named else 0
     return _any_resolution(stated, vision, "full", ONEVISION_CANVASES, most) if most else None
 
 
@@ -216,7 +216,9 @@ def _canvases(pairs: JsonValue) -> tuple[tuple[int, int], ...]:
     if not isinstance(pairs, list) or len(pairs) > _MOST_CANVASES:
         return ()
     sides = [pair if isinstance(pair, list) and len(pair) == 2 else [0, 0] for pair in pairs]
-    read = tuple((_whole(height, _MOST_SIDE), _whole(width, _MOST_SIDE)) for height, width in sides)
+    read = tuple(
+        (whole_in(height, _MOST_SIDE), whole_in(width, _MOST_SIDE)) for height, width in sides
+    )
     return read if all(map(all, read)) else ()
 
 
@@ -230,7 +232,7 @@ def _llama4(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
 
 def _idefics(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
     image, patch = _side(vision.get("image_size")), _side(vision.get("patch_size"))
-    merged = _whole(stated.get("scale_factor", 2), 16)
+    merged = whole_in(stated.get("scale_factor", 2), 16)
     # `size` is four tiles in preprocessor_config.json of Idefics3 and SmolVLM, and 4,096 pixels
     # (`MAX_IMAGE_SIZE`) are the most.
     if not (patch and merged and 4 * image <= 4096 and image >= patch * merged):
@@ -239,7 +241,7 @@ def _idefics(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
 
 
 def _minicpm(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
-    each = _whole(stated.get("query_num"), _MOST_TOKENS)
+    each = whole_in(stated.get("query_num"), _MOST_TOKENS)
     if not each or stated.get("slice_mode", True) is False:
         return FixedTokens(each) if each else None
     # `scale_resolution` and `max_slice_nums` of preprocessor_config.json from MiniCPM-V 2 to 4.5
@@ -254,8 +256,8 @@ def _phi4(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
 
 def _gemma4(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
     patch, pooled = _side(vision.get("patch_size", 16)), vision.get("pooling_kernel_size", 3)
-    merged = _whole(pooled, 16)
-    most = _whole(stated.get("vision_soft_tokens_per_image", 280), _MOST_TOKENS)
+    merged = whole_in(pooled, 16)
+    most = whole_in(stated.get("vision_soft_tokens_per_image", 280), _MOST_TOKENS)
     return FittedSquares(patch * merged, most) if patch and merged and most else None
 
 
@@ -267,12 +269,7 @@ def _kimi(stated: JsonObject, vision: JsonObject) -> PictureRule | None:
 
 def _side(value: JsonValue) -> int:
     first = value[0] if isinstance(value, list) and value else value
-    return _whole(first, _MOST_SIDE)
-
-
-def _whole(value: JsonValue, most: int) -> int:
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_whole and isinstance(value, int) and 0 < value <= most else 0
+    return whole_in(first, _MOST_SIDE)
 
 
 _QWEN2, _QWEN3 = _merged(14, 4, 16_384), _merged(16, 64, 16_384)

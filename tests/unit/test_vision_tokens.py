@@ -8,6 +8,7 @@ import pytest
 
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.memory.workload import Workload
+from gpusizer.model.attended_pictures import attended_picture_bytes
 from gpusizer.model.vision_tokens import FixedTokens, Tiles, picture_rule
 from gpusizer.usecases.requests.request import SizeRequest
 from tests.asking import size
@@ -100,6 +101,40 @@ def test_an_unknown_or_broken_configuration_has_no_rule(config: Any) -> None:
     assert picture_rule(config) is None
 
 
+MLLAMA: Any = {
+    "model_type": "mllama",
+    "text_config": {
+        "hidden_size": 4096,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "cross_attention_layers": [3, 8, 13, 18, 23, 28, 33, 38],
+    },
+    "vision_config": {"patch_size": 14, "image_size": 560, "max_num_tiles": 4},
+}
+
+
+def test_a_picture_read_by_cross_attention_has_keys_and_values() -> None:
+    """Four tiles of 40 x 40 patches and one, in 8 layers, of 8 heads with 128 elements."""
+    keys = 4 * (40 * 40 + 1) * 8 * (8 * 128)
+    assert attended_picture_bytes(MLLAMA) == 2 * keys * 2
+    assert attended_picture_bytes({**MLLAMA, "model_type": "llama4"}) is None
+    assert attended_picture_bytes(None) is None
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"text_config": {}},
+        {"text_config": {**MLLAMA["text_config"], "cross_attention_layers": 8}},
+        {"text_config": {**MLLAMA["text_config"], "num_attention_heads": 8192}},
+        {"vision_config": {"patch_size": 0, "image_size": 560}},
+        {"vision_config": {"patch_size": 14, "image_size": 560, "max_num_tiles": 10**9}},
+    ],
+)
+def test_a_broken_configuration_has_no_keys_and_values(part: Any) -> None:
+    assert attended_picture_bytes({**MLLAMA, **part}) is None
+
+
 def ask(model: str, **more: Any) -> Any:
     return size(embedded_sizer(), {"model": model, "gpu": "8x h100 sxm", **more})
 
@@ -159,7 +194,8 @@ def test_a_context_that_is_not_named_leaves_room_for_pictures() -> None:
 @pytest.mark.parametrize(
     ("model", "more", "code"),
     [
-        ("meta-llama/Llama-3.2-11B-Vision", {}, "pictures_unknown"),
+        ("meta-llama/Llama-3.2-11B-Vision", {}, "pictures_attended"),
+        ("moonshotai/Kimi-VL-A3B-Instruct", {}, "pictures_unknown"),
         ("Qwen/Qwen3-8B", {}, "pictures_not_read"),
         ("google/gemma-3-27b-it", {"text_only": True, "engine": "vllm"}, "pictures_not_read"),
     ],

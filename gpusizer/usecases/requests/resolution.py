@@ -91,10 +91,7 @@ def _with_pictures(workload: Workload, profile: ModelProfile) -> tuple[Workload,
         return workload, ()
     width, height, rule = workload.image_width, workload.image_height, profile.picture_rule
     if rule is None or workload.text_only:
-        sees = not workload.text_only and task_of(profile) == "vision"
-        return replace(workload, images=0), (
-            Note("pictures_unknown" if sees else "pictures_not_read"),
-        )
+        return replace(workload, images=0), (_why_left_out(workload, profile),)
     each = rule.tokens(width, height)
     tokens, longest = each * workload.images, _longest(workload, profile)
     if longest is not None and tokens >= longest:
@@ -108,6 +105,15 @@ def _with_pictures(workload: Workload, profile: ModelProfile) -> tuple[Workload,
     if longest is not None and text == DEFAULT_CONTEXT:
         text = min(text, longest - tokens)
     return replace(workload, context=text + tokens, image_tokens=tokens), (about,)
+
+
+def _why_left_out(workload: Workload, profile: ModelProfile) -> Note:
+    if workload.text_only or task_of(profile) != "vision":
+        return Note("pictures_not_read")
+    attended = profile.attended_picture_bytes
+    if attended is None:
+        return Note("pictures_unknown")
+    return Note("pictures_attended", picture_bytes=attended)
 
 
 def _kept_prefixes(workload: Workload) -> tuple[Workload, tuple[Note, ...]]:
