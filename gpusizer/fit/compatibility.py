@@ -24,7 +24,8 @@ class Support(NamedTuple):
 
     kind: bool  # the engine runs this kind of model
     cache: bool  # its cache can have the requested type
-    refused: tuple[Note, ...]  # notes on requested degrees of parallelism that it refuses
+    # notes on requested degrees of parallelism that it refuses, and on a model that it dropped
+    refused: tuple[Note, ...]
 
     @classmethod
     def between(cls, engine: Engine, profile: ModelProfile, workload: Workload) -> Support:
@@ -32,13 +33,18 @@ class Support(NamedTuple):
         return cls(
             kind_of(profile) in engine.abilities.kinds,
             has_cache_type(engine, workload.kv_dtype),
-            refused_degrees(engine, workload, profile),
+            (*_dropped(engine, profile, workload), *refused_degrees(engine, workload, profile)),
         )
 
     @property
     def runs(self) -> bool:
         """Whether the engine runs the model with the workload."""
         return self.kind and self.cache and not self.refused
+
+
+def _dropped(engine: Engine, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
+    last = engine.dropped_after(profile, workload)
+    return () if last is None else (Note("engine_dropped_model", engine=engine.name, version=last),)
 
 
 def has_cache_type(engine: Engine, kv_dtype: str) -> bool:

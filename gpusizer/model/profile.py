@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Literal
 
 from gpusizer.core.errors import NoWeights
+from gpusizer.core.loose_values import list_in, object_in
 from gpusizer.core.messages import Note
 from gpusizer.hub.snapshot import ADAPTER_COMPONENT, Config, RepoFacts, RepoSnapshot, Variant
 from gpusizer.model.architecture import (
@@ -111,6 +112,8 @@ class ModelProfile(RepoFacts):
     picture_rule: PictureRule | None = None
     # keys and values of a picture read by cross-attention, in 16 bits; None for other models
     attended_picture_bytes: int | None = None
+    # class that the configuration names, "" without one
+    class_name: str = ""
     # draft model of the request, or None
     draft: DraftModel | None = None
 
@@ -181,7 +184,13 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
         pipeline=pipeline,
         picture_rule=picture_rule(config),
         attended_picture_bytes=attended_picture_bytes(config),
+        class_name=_class_name(config),
     )
+
+
+def _class_name(config: Config | None) -> str:
+    names = list_in(object_in(config).get("architectures"))
+    return names[0] if names and isinstance(names[0], str) else ""
 
 
 def _variant_name(snapshot: RepoSnapshot) -> str | None:

@@ -167,6 +167,10 @@ class Engine(ABC):
         """Return its rule for memory that other programs hold."""
         return SHARES_FREE_MEMORY
 
+    def dropped_after(self, profile: ModelProfile, workload: Workload) -> str | None:
+        """Return the last release that runs the model, None if the requested one does."""
+        return None
+
     def keeps_prefixes(self, workload: Workload) -> bool:
         """Return whether its version can keep the cache of earlier prompts in system memory."""
         return bool(self.abilities.prefix_memory)

@@ -21,6 +21,7 @@ from gpusizer.memory.engines.base import (
 )
 from gpusizer.memory.engines.vllm.activations import peak_of
 from gpusizer.memory.engines.vllm.compressed_pages import CompressedCache
+from gpusizer.memory.engines.vllm.dropped_models import last_releases
 from gpusizer.memory.engines.vllm.graphs import graph_bytes, warmup_bytes
 from gpusizer.memory.engines.vllm.loading import VllmLoader
 from gpusizer.memory.engines.vllm.pages import BLOCK, Cache, cache_of
@@ -29,6 +30,7 @@ from gpusizer.memory.engines.vllm.releases import (
     VllmRelease,
     caches_honoured,
     checks_free_memory,
+    is_newer,
     takes_offloading_size,
     vllm_release,
 )
@@ -81,6 +83,10 @@ class VllmEngine(Engine):
         if not checks_free_memory(workload.engine_version):
             return FreeRule("others_subtracted")
         return FreeRule("checked_at_start", context_bytes().high)
+
+    def dropped_after(self, profile: ModelProfile, workload: Workload) -> str | None:
+        last = last_releases().get(profile.class_name)
+        return last if last is not None and is_newer(workload.engine_version, last) else None
 
     def keeps_prefixes(self, workload: Workload) -> bool:
         return takes_offloading_size(workload.engine_version)

@@ -119,6 +119,14 @@ def takes_cache_bytes(version: str | None) -> bool:
     return number is None or number >= _CACHE_BYTES_TAKEN
 
 
+def is_newer(version: str | None, last: str) -> bool:
+    """Return whether a version comes after the release `last`; no version means the current one."""
+    number, known = _number_of(version), _number_of(last)
+    if number is None or known is None:
+        return vllm_release(version).generation != "V0"
+    return number > known
+
+
 def takes_offloading_size(version: str | None) -> bool:
     """Return whether `--kv-offloading-size` keeps the cache of earlier prompts in system memory."""
     if vllm_release(version).profiles_whole_prompts:
