@@ -127,7 +127,7 @@ class DeskChangeInfo(AnswerModel):
     kind: Literal["quant", "context", "gpu"]
     model: int | None = at("number", "number of the model; null where the machine changes")
     value: str | int | float = Field(
-        description="slug of the quantization, tokens of the context, or devices more"
+        description="slug of the quantization, tokens of the context, or boards more"
     )
     message: Sentence = at("note")
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gpusizer.advice.desk.changes import most_boards_more
 from gpusizer.api.desk import desk_answer
 from gpusizer.core.errors import GpusizerError, InvalidRequest, ModelUnreadable
 from gpusizer.fit.fit import Fit
@@ -303,6 +304,47 @@ def test_the_smallest_change_works_when_it_is_made(
         line = re.sub(rf" {kind}=\S+", "", changed[change.number])
         changed[change.number] = f"{line} {kind}={change.value}"
     assert placed(*changed, gpu=gpu).placing.all_stay
+
+
+@pytest.mark.parametrize(
+    ("gpu", "more"),
+    [
+        ("3060", 2),
+        ("7x 3060", 1),
+        ("8x 3060", 0),
+        ("H100 SXM", 2),
+        ("4x K80", 0),
+        ("3x K80", 1),
+        ("RTX 4090 Laptop", 0),
+        ("M4 Pro 24GB", 0),
+        ("DGX Spark", 0),
+        ("GH200 96GB", 0),
+        ("64 GB RAM", 0),
+    ],
+)
+def test_boards_are_only_added_where_one_can_plug_them_in(gpu: str, more: int) -> None:
+    assert most_boards_more(placed(TINY, gpu=gpu).machine) == more
+
+
+def test_two_laptops_or_a_mac_are_told_of_no_further_gpu() -> None:
+    """One more laptop GPU was suggested: as a card of 16 GB it would have been enough."""
+    models = (f"{MEDIUM} quant=q4_k_m", f"{MEDIUM} quant=q4_k_m")
+    card, laptop, mac = (
+        placed(*models, gpu=gpu) for gpu in ("5060 Ti 16GB", "RTX 4090 Laptop", "M4 Pro 24GB")
+    )
+    assert card.change is not None and card.change.kind == "gpu"
+    for found in (laptop, mac):
+        assert found.change is None and not found.placing.all_stay
+        said = found.conclusion.sentence(say_note)
+        assert "No single change" in said and "more GPU" not in said
+
+
+def test_a_board_more_has_all_its_devices() -> None:
+    """An Arc Pro B60 Dual is one board with two devices of 24 GB."""
+    models = [f"{MEDIUM} quant=q8_0"] * 4
+    found = placed(*models, gpu="Arc Pro B60 Dual")
+    assert found.change is not None and found.change.note.fields["count"] == 1
+    assert placed(*models, gpu="2x Arc Pro B60 Dual").placing.all_stay
 
 
 def test_without_a_machine_the_cheapest_that_keeps_all_is_named() -> None:

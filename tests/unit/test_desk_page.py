@@ -136,7 +136,7 @@ def test_what_waits_is_said_with_the_reason_and_the_change_that_helps() -> None:
 def test_no_change_is_denied_where_none_was_looked_for() -> None:
     found = placed(*CROWDED)
     states = [(model.profile, model.state) for model in found.models]
-    none = Note("answer_desk_no_change")
+    none = Note("answer_desk_no_change", boards=2)
     for tried in (True, False):
         conclusion = conclude_desk(found.machine, states, None, None, tried=tried)
         assert (none in conclusion.said) is tried

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpusizer.advice.conclusion.clauses import Conclusion, machine_name, names, short_name
-from gpusizer.advice.desk.changes import Change
+from gpusizer.advice.desk.changes import Change, most_boards_more
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.fit.machine import Machine
 from gpusizer.gpus.costs import PlanCosts
@@ -61,4 +61,8 @@ def _said(
     if change is not None:
         yield change.note
     elif tried:
-        yield Note("answer_desk_no_change")
+        yield _no_change(most_boards_more(machine))
+
+
+def _no_change(boards: int) -> Note:
+    return Note("answer_desk_no_change", boards=boards) if boards else Note("answer_desk_no_less")

@@ -2,7 +2,7 @@
 
 quantization   one model in a smaller one than it would get unasked
 context        one model with its context halved, as often as at least 2,048 tokens are left
-devices        one device more of a kind that the machine has, or two
+gpu            one board more of a kind that the machine has, or two
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from gpusizer.advice.desk.placing import Placing, can_all_stay, place
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.study import Study
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs.power import is_card
 
 _LEAST_CONTEXT = 2048  # tokens
+_BOARDS_MORE = (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class Change:
     Attributes:
         kind: "quant", "context" or "gpu".
         number: place of the model that it changes, None for one of the machine.
-        value: the slug of a quantization, the tokens of a context, or the devices more.
+        value: the slug of a quantization, the tokens of a context, or the boards more.
     """
 
     kind: str
@@ -57,9 +60,17 @@ def smallest_change(
     `wider` are the models with every quantization to choose from.
     """
     changes = chain(
-        _by_quant(machine, models, wider), _by_context(machine, models), _by_device(machine, models)
+        _by_quant(machine, models, wider), _by_context(machine, models), _by_board(machine, models)
     )
     return next(changes, None)
+
+
+def most_boards_more(machine: Machine) -> int:
+    """Return how many boards of a kind that a machine has may be added to it: 0, 1 or 2.
+
+    Nothing can be added to a laptop, to a Mac, or to a computer that is sold around its chip.
+    """
+    return max((more for more in _BOARDS_MORE if _addable(machine, more)), default=0)
 
 
 def _by_quant(
@@ -89,20 +100,26 @@ def _by_context(machine: Machine, models: Sequence[Choices]) -> Iterator[Change]
             context //= 2
 
 
-def _by_device(machine: Machine, models: Sequence[Choices]) -> Iterator[Change]:
-    if machine.shares_memory:
-        return
-    for more in (1, 2):
-        for gpu in dict.fromkeys(machine.gpus):
-            added = more * gpu.devices_per_board
-            if len(machine.gpus) + added > MOST_DEVICES:
-                continue
+def _by_board(machine: Machine, models: Sequence[Choices]) -> Iterator[Change]:
+    for more in range(1, most_boards_more(machine) + 1):
+        for gpu in _addable(machine, more):
             place_of = machine.gpus.index(gpu)
-            gpus = (*machine.gpus[:place_of], *(gpu,) * added, *machine.gpus[place_of:])
+            added = (gpu,) * (more * gpu.devices_per_board)
+            gpus = (*machine.gpus[:place_of], *added, *machine.gpus[place_of:])
             larger = replace(machine, gpus=gpus)
             others = [choices_on(model.study, larger) for model in models]
             if all_can_stay(larger, others):
                 yield Change("gpu", None, more, Note("desk_try_gpu", count=more, gpu=gpu.name))
+
+
+def _addable(machine: Machine, more: int) -> list[Gpu]:
+    # Kinds with room for more boards: cards in a slot, and boards of servers.
+    return [
+        gpu
+        for gpu in dict.fromkeys(machine.gpus)
+        if (is_card(gpu) or (gpu.is_for_servers and not gpu.unified_memory))
+        and len(machine.gpus) + more * gpu.devices_per_board <= MOST_DEVICES
+    ]
 
 
 def _with(machine: Machine, models: Sequence[Choices], number: int, study: Study) -> list[Choices]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from gpusizer.advice.conclusion.clauses import is_text, short_name
-from gpusizer.core.messages import Note
 from gpusizer.ui.presenters.conclusion import first_sentence, unbroken
 from gpusizer.ui.presenters.figures import used_text
 from gpusizer.ui.presenters.pieces.number_format import DASH
@@ -16,6 +15,8 @@ from gpusizer.ui.presenters.pieces.templates import Columns, piece, render
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.starting import duration_text
 from gpusizer.usecases.desk import Desk, DeskModel
+
+_NO_CHANGE = frozenset({"answer_desk_no_change", "answer_desk_no_less"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +111,8 @@ def _waits(desk: Desk, words: Words) -> Iterator[str]:
 
 def _change(desk: Desk, words: Words) -> str:
     """Say which change lets all stay, or that none does; "" where none was looked for."""
-    none = Note("answer_desk_no_change")
-    found = none if none in desk.conclusion.said else desk.change and desk.change.note
+    denied = [note for note in desk.conclusion.said if note.code in _NO_CHANGE]
+    found = denied[0] if denied else desk.change and desk.change.note
     return words.note(found) if found else ""
 
 
