@@ -142,7 +142,11 @@ class DeskAnswer(DerivedModel):
     devices: list[DeskDeviceInfo]
     models: list[DeskModelInfo]
     change: DeskChangeInfo | None = Field(
-        description="null where all stay, and where no single change lets them"
+        description="null where all stay, and where no change was found that lets them"
+    )
+    change_search: Literal["not_needed", "found", "none_helps", "cut_short"] = Field(
+        description="what is known of changes: all stay without one, one was found, none helps, or"
+        " the search ended before that was known"
     )
     is_proven: bool = Field(description="no other placing is better; false where time ran out")
     compose: str = Field(description="a Docker Compose file; empty without a container")
@@ -159,6 +163,7 @@ class DeskAnswer(DerivedModel):
             buy_usd=None if desk.costs is None else desk.costs.buy_usd,
             devices=list(_devices(desk)),
             models=list(models),
+            change_search="not_needed" if desk.changes is None else desk.changes.outcome,
             is_proven=desk.placing.is_proven,
             compose=desk.files.compose,
             llama_swap=desk.files.llama_swap,

@@ -7,11 +7,16 @@ from dataclasses import dataclass, replace
 
 from gpusizer.advice.conclusion.clauses import Conclusion
 from gpusizer.advice.conclusion.desk import conclude_desk
-from gpusizer.advice.desk.changes import Change, all_can_stay, place_all, smallest_change
+from gpusizer.advice.desk.changes import (
+    Change,
+    ChangeSearch,
+    all_can_stay,
+    place_all,
+    smallest_change,
+)
 from gpusizer.advice.desk.choices import MOST_DEVICES, Choices, choices_on
 from gpusizer.advice.desk.placing import Placing
 from gpusizer.advice.desk.seating import DeskServer, servers_of
-from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.validation import fail
@@ -87,7 +92,8 @@ class Desk:
 
     Attributes:
         costs: what the machine's boards cost, of one that was looked for.
-        change: the smallest change that lets all models stay, None where they do or none helps.
+        changes: the smallest change that lets all models stay, as far as it was looked for; None
+            where they do.
     """
 
     request: DeskRequest
@@ -95,10 +101,15 @@ class Desk:
     models: tuple[DeskModel, ...]
     placing: Placing
     costs: PlanCosts | None
-    change: Change | None
+    changes: ChangeSearch | None
     files: DeskFiles
     conclusion: Conclusion
     notes: tuple[Note, ...]
+
+    @property
+    def change(self) -> Change | None:
+        """The smallest change that lets all models stay, None where they do or none is known."""
+        return None if self.changes is None else self.changes.change
 
     @property
     def in_starting_order(self) -> tuple[DeskModel, ...]:
@@ -109,6 +120,17 @@ class Desk:
 def _start_place(model: DeskModel) -> tuple[bool, bool, int]:
     start = model.server.start if model.server else None
     return model.server is None, start is None, start or 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    # Models on a machine; of one that was looked for its costs, and whether the search on a
+    # cheaper one was cut short.
+    machine: Machine
+    choices: Sequence[Choices]
+    placing: Placing
+    costs: PlanCosts | None = None
+    is_cut_short: bool = False
 
 
 def desk(sizer: Sizer, request: DeskRequest) -> Desk:
@@ -126,37 +148,38 @@ def desk(sizer: Sizer, request: DeskRequest) -> Desk:
     roles = [_role(line, question) for line, question in zip(lines, read, strict=True)]
     must_stay = [line.must_stay for line in lines]
     studies = [question.study for question in read]
-    costs = None
     if machine is None:
-        machine, costs = _bought(sizer, request, studies)
-    choices = [choices_on(study, machine) for study in studies]
-    placing = place_all(machine, choices, must_stay)
+        placed = _bought(sizer, request, studies, must_stay)
+    else:
+        placed = _named(machine, studies, must_stay)
+    machine, choices, placing = placed.machine, placed.choices, placed.placing
     servers = servers_of(machine, choices, placing)
     models = tuple(
         DeskModel(*facts, None if facts[-1] is None else _loading(facts[-1], request))
         for facts in zip(roles, must_stay, read, choices, servers, strict=True)
     )
-    change, untried = (None, ()) if placing.all_stay else _change(machine, read, choices)
+    changes = None if placing.all_stay else _changes(machine, read, choices)
     files = desk_files(machine, [(m.profile, m.role, m.server) for m in models])
     notes = [
         *request.about_machine,
         *(() if request.gpu else unnamed_notes(request.own_memory)),
         *_about_machine(machine, placing),
         *_about_models(models),
-        *untried,
         *files.notes,
     ]
     if not placing.is_proven:
         notes.append(Note("desk_not_proven"))
+    if placed.is_cut_short:
+        notes.append(Note("desk_cheaper_unknown"))
     states = [(model.profile, model.state) for model in models]
-    conclusion = conclude_desk(machine, states, change, costs, tried=not untried)
+    conclusion = conclude_desk(machine, states, changes, placed.costs)
     return Desk(
         request=request,
         machine=machine,
         models=models,
         placing=placing,
-        costs=costs,
-        change=change,
+        costs=placed.costs,
+        changes=changes,
         files=files,
         conclusion=conclusion,
         notes=tuple(dict.fromkeys(notes)),
@@ -199,14 +222,11 @@ def _loading(server: DeskServer, request: DeskRequest) -> LoadTimes:
     return load_times(stored, request.disk_gb_per_s, request.network_gbit_per_s)
 
 
-def _change(
+def _changes(
     machine: Machine, read: Sequence[Question], choices: Sequence[Choices]
-) -> tuple[Change | None, tuple[Note, ...]]:
+) -> ChangeSearch:
     wider = [question.study.with_fixed_quants(_every(question)) for question in read]
-    try:
-        return smallest_change(machine, choices, wider), ()
-    except LimitsExceeded:
-        return None, (Note("desk_changes_untried"),)
+    return smallest_change(machine, choices, wider)
 
 
 def _every(question: Question) -> Sequence[QuantPair]:
@@ -215,12 +235,17 @@ def _every(question: Question) -> Sequence[QuantPair]:
     return [pair for pair in every if pair[0].bits >= _LEAST_BITS or pair in study.quants]
 
 
+def _named(machine: Machine, studies: Sequence[Study], must_stay: Sequence[bool]) -> _Placed:
+    choices = [choices_on(study, machine) for study in studies]
+    return _Placed(machine, choices, place_all(machine, choices, must_stay))
+
+
 def _bought(
-    sizer: Sizer, request: DeskRequest, studies: Sequence[Study]
-) -> tuple[Machine, PlanCosts]:
-    # The cheapest boards that keep all models loaded. Raises InvalidRequest if none do.
+    sizer: Sizer, request: DeskRequest, studies: Sequence[Study], must_stay: Sequence[bool]
+) -> _Placed:
+    # On the cheapest boards that keep all loaded. Raises InvalidRequest if none do.
     large_first = sorted(studies, key=lambda study: -_least_bytes(study))
-    least = sum(map(_least_bytes, studies))
+    least, is_cut_short = sum(map(_least_bytes, studies)), False
     for gpu, boards in _for_sale(sizer, request):
         machine = Machine.with_boards(
             gpu,
@@ -231,26 +256,31 @@ def _bought(
         )
         if _memory_bytes(machine) < least:
             continue
-        models = _together(large_first, machine)
-        if len(models) == len(studies) and all_can_stay(machine, models):
-            return machine, plan_costs(gpu, boards, None, request.assumptions)
+        found = _together(large_first, machine)
+        if found is None:
+            continue
+        choices = [found[study] for study in studies]
+        can_stay = all_can_stay(machine, choices)
+        placing = place_all(machine, choices, must_stay) if can_stay else None
+        if placing is not None and placing.all_stay:
+            costs = plan_costs(gpu, boards, None, request.assumptions)
+            return _Placed(machine, choices, placing, costs, is_cut_short)
+        is_cut_short = is_cut_short or can_stay is not False
     raise fail("gpu", "", "no_gpu_for_desk")
 
 
-def _together(studies: Sequence[Study], machine: Machine) -> list[Choices]:
-    # Choices of models until one has none, or until all memory is too little for those so far.
+def _together(studies: Sequence[Study], machine: Machine) -> dict[Study, Choices] | None:
+    # Choices of each model; None if one has none, or if all memory is too little.
     left = _memory_bytes(machine)
     known: dict[Study, Choices] = {}
-    found = []
     for study in studies:
         if study not in known:
             known[study] = choices_on(study, machine)
         choices = known[study]
         left -= choices.least_bytes
         if not choices.all or left < 0:
-            break
-        found.append(choices)
-    return found
+            return None
+    return known
 
 
 def _memory_bytes(machine: Machine) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -11,11 +12,14 @@ from typing import Any
 import pytest
 import yaml
 
-from gpusizer.advice.desk.changes import most_boards_more
+from gpusizer.advice.desk import changes
+from gpusizer.advice.desk.changes import most_boards_more, smallest_change
 from gpusizer.api.desk import desk_answer
 from gpusizer.core.errors import GpusizerError, InvalidRequest, ModelUnreadable
+from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.run_config import headroom_on
+from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.launch.desk_files import desk_files
 from gpusizer.text import LANGUAGES, Language, say_note
@@ -304,6 +308,46 @@ def test_the_smallest_change_works_when_it_is_made(
         line = re.sub(rf" {kind}=\S+", "", changed[change.number])
         changed[change.number] = f"{line} {kind}={change.value}"
     assert placed(*changed, gpu=gpu).placing.all_stay
+
+
+CROWDED = (f"{SMALL} quant=q8_0",) * 2
+
+
+def searched(found: Desk, wider: Sequence[Study] = ()) -> str:
+    """Return the outcome of looking for a change again."""
+    choices = [model.choices for model in found.models]
+    return smallest_change(found.machine, choices, wider).outcome
+
+
+def test_only_a_change_whose_placing_keeps_all_is_suggested(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = placed(*CROWDED, gpu="3060")
+    assert searched(found) == "found"
+    monkeypatch.setattr(changes, "place_all", lambda *_: found.placing)  # cut short
+    assert searched(found) == "cut_short"
+
+
+def test_a_search_that_is_cut_short_denies_no_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = placed(*CROWDED, gpu="3060")
+    for can_stay, outcome in ((False, "none_helps"), (None, "cut_short")):
+        monkeypatch.setattr(changes, "all_can_stay", lambda *_, known=can_stay: known)
+        assert searched(found) == outcome
+
+
+def test_a_search_whose_time_is_spent_denies_no_change() -> None:
+    found = placed(*CROWDED, gpu="3060")
+    late = found.models[0].question.study.with_workload()
+    late.budget = TimeBudget(-1, lambda: 0.0)
+    assert searched(found, [late]) == "cut_short"
+
+
+def test_the_answer_says_what_is_known_of_changes() -> None:
+    said = [
+        answered(*models, gpu=gpu)["change_search"]
+        for models, gpu in ((CROWDED, "3060"), (CROWDED, "3090"), ((LARGE,), "3060"))
+    ]
+    assert said == ["found", "not_needed", "none_helps"]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from html import unescape
 import pytest
 
 from gpusizer.advice.conclusion.desk import conclude_desk
+from gpusizer.advice.desk.changes import ChangeSearch
 from gpusizer.advice.desk.rooms import MOST_MODELS
-from gpusizer.core.messages import Note
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.page.asked import START, FormCall, PageEvent
 from gpusizer.ui.page.forms import FORMS
@@ -133,15 +133,19 @@ def test_what_waits_is_said_with_the_reason_and_the_change_that_helps() -> None:
     assert "gs-change" not in desk_html(placed(*MIXED), ENGLISH)
 
 
-def test_no_change_is_denied_where_none_was_looked_for() -> None:
-    found = placed(*CROWDED)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_change_is_denied_where_the_search_was_cut_short(language: Language) -> None:
+    found, words = placed(*CROWDED), Words(language)
     states = [(model.profile, model.state) for model in found.models]
-    none = Note("answer_desk_no_change", boards=2)
-    for tried in (True, False):
-        conclusion = conclude_desk(found.machine, states, None, None, tried=tried)
-        assert (none in conclusion.said) is tried
-        shown = desk_html(replace(found, change=None, conclusion=conclusion), ENGLISH)
-        assert (ENGLISH.note(none) in unescape(shown)) is tried
+    said = []
+    for is_complete, boards in ((True, 2), (True, 0), (False, 2)):
+        changes = ChangeSearch(None, is_complete, boards)
+        conclusion = conclude_desk(found.machine, states, changes, None)
+        assert conclusion.said[-1] == changes.note
+        shown = unescape(desk_html(replace(found, changes=changes, conclusion=conclusion), words))
+        said.append(words.note(changes.note))
+        assert f'<p class="gs-change">{said[-1]}</p>' in shown
+    assert len(set(said)) == 3
 
 
 def test_files_are_those_of_the_answer() -> None:

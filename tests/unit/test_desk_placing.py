@@ -190,3 +190,13 @@ def test_a_search_that_is_cut_short_says_so_and_still_answers() -> None:
     found = place(rooms(20, 20, 20, 20), None, (DeskWish(options),) * 8, most_steps=20)
     assert not found.is_proven and all(found.seats)
     assert place(rooms(20, 20, 20, 20), None, (DeskWish(options),) * 8).is_proven
+
+
+def test_a_question_that_is_cut_short_has_no_answer() -> None:
+    """Three of 7 and three of 13 fill three devices of 20."""
+    sizes = (7, 7, 7, 13, 13, 13)
+    wishes = tuple(DeskWish((option(held, (0,), (1,), (2,), alike=(0, 1, 2)),)) for held in sizes)
+    devices = rooms(20, 20, 20)
+    assert can_all_stay(devices, None, wishes) is True
+    assert can_all_stay(devices, None, wishes, most_steps=3) is None
+    assert can_all_stay(rooms(20, 20, 19), None, wishes, most_steps=3) is False

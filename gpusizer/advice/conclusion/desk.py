@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpusizer.advice.conclusion.clauses import Conclusion, machine_name, names, short_name
-from gpusizer.advice.desk.changes import Change, most_boards_more
+from gpusizer.advice.desk.changes import ChangeSearch
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.fit.machine import Machine
 from gpusizer.gpus.costs import PlanCosts
@@ -15,15 +15,16 @@ from gpusizer.model.profile import ModelProfile
 def conclude_desk(
     machine: Machine,
     states: Sequence[tuple[ModelProfile, str]],
-    change: Change | None,
+    changes: ChangeSearch | None,
     costs: PlanCosts | None,
-    *,
-    tried: bool = True,
 ) -> Conclusion:
-    """Return the conclusion; `states` are the models with what becomes of each ("resident",
-    "on_demand", "left_out"), `costs` those of a machine that was looked for. It says that no change
-    helps only where changes were `tried`."""
-    said = tuple(_said(machine, states, change, costs, tried))
+    """Return the conclusion.
+
+    `states` are the models with what becomes of each ("resident", "on_demand", "left_out"),
+    `changes` what would let all stay (None where they do), `costs` those of a machine that was
+    looked for.
+    """
+    said = tuple(_said(machine, states, changes, costs))
     resident = sum(state == "resident" for _, state in states)
     facts: Mapping[str, NoteValue | None] = {
         "models": len(states),
@@ -39,9 +40,8 @@ def conclude_desk(
 def _said(
     machine: Machine,
     states: Sequence[tuple[ModelProfile, str]],
-    change: Change | None,
+    changes: ChangeSearch | None,
     costs: PlanCosts | None,
-    tried: bool,
 ) -> Iterator[Note]:
     gpus, count = machine_name(machine), len(states)
     waiting = [short_name(profile) for profile, state in states if state == "on_demand"]
@@ -58,11 +58,5 @@ def _said(
         yield Note("answer_desk_waiting", waiting=names(waiting))
     if left_out:
         yield Note("answer_desk_left_out", left_out=names(left_out))
-    if change is not None:
-        yield change.note
-    elif tried:
-        yield _no_change(most_boards_more(machine))
-
-
-def _no_change(boards: int) -> Note:
-    return Note("answer_desk_no_change", boards=boards) if boards else Note("answer_desk_no_less")
+    if changes is not None:
+        yield changes.note

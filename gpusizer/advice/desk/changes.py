@@ -7,13 +7,16 @@ gpu            one board more of a kind that the machine has, or two
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
+from typing import Literal
 
 from gpusizer.advice.conclusion.clauses import is_text, short_name
 from gpusizer.advice.desk.choices import MOST_DEVICES, Choices, choices_on, rooms_of
 from gpusizer.advice.desk.placing import Placing, can_all_stay, place
+from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.study import Study
@@ -40,29 +43,88 @@ class Change:
     note: Note
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeSearch:
+    """The change that was looked for.
+
+    Attributes:
+        change: the first that works, None where none was found.
+        is_complete: all changes were tried to the end, or those before the one that works.
+        boards: the most boards more of one kind that were tried.
+    """
+
+    change: Change | None
+    is_complete: bool
+    boards: int
+
+    @property
+    def outcome(self) -> Literal["found", "none_helps", "cut_short"]:
+        """Whether a change works, none does, or the search ended before that was known."""
+        if self.change is not None:
+            return "found"
+        return "none_helps" if self.is_complete else "cut_short"
+
+    @property
+    def note(self) -> Note:
+        """Sentence about the change, or about there being none."""
+        if self.change is not None:
+            return self.change.note
+        if not self.is_complete:
+            return Note("answer_desk_change_unknown")
+        if self.boards:
+            return Note("answer_desk_no_change", boards=self.boards)
+        return Note("answer_desk_no_less")
+
+
 def place_all(machine: Machine, models: Sequence[Choices], must_stay: Sequence[bool]) -> Placing:
     """Place models on a machine; `must_stay` says of each whether it must stay loaded."""
     wishes = [model.wish(must_stay=must) for model, must in zip(models, must_stay, strict=True)]
     return place(rooms_of(machine), machine.free_ram_bytes, wishes)
 
 
-def all_can_stay(machine: Machine, models: Sequence[Choices]) -> bool:
-    """Return whether all models can stay loaded on a machine."""
+def all_can_stay(machine: Machine, models: Sequence[Choices]) -> bool | None:
+    """Return whether all models can stay loaded on a machine, None where that is not known."""
     wishes = [model.wish(must_stay=True) for model in models]
     return can_all_stay(rooms_of(machine), machine.free_ram_bytes, wishes)
 
 
 def smallest_change(
     machine: Machine, models: Sequence[Choices], wider: Sequence[Study]
-) -> Change | None:
-    """Return the first change that works, None without one.
+) -> ChangeSearch:
+    """Look for the first change that works.
 
     `wider` are the models with every quantization to choose from.
     """
-    changes = chain(
+    boards, is_complete = most_boards_more(machine), True
+    candidates = chain(
         _by_quant(machine, models, wider), _by_context(machine, models), _by_board(machine, models)
     )
-    return next(changes, None)
+    try:
+        for candidate in candidates:
+            placing, is_known = _keeping_all(candidate)
+            if placing is not None:
+                return ChangeSearch(candidate.change(placing), is_complete, boards)
+            is_complete = is_complete and is_known
+    except LimitsExceeded:
+        is_complete = False
+    return ChangeSearch(None, is_complete, boards)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    # A changed desk, and the change that a placing of it stands for.
+    machine: Machine
+    models: Sequence[Choices]
+    change: Callable[[Placing], Change]
+
+
+def _keeping_all(candidate: _Candidate) -> tuple[Placing | None, bool]:
+    # The placing that keeps all, and whether it is known that there is one or none.
+    can_stay = all_can_stay(candidate.machine, candidate.models)
+    if not can_stay:
+        return None, can_stay is False
+    placing = place_all(candidate.machine, candidate.models, [True] * len(candidate.models))
+    return (placing, True) if placing.all_stay else (None, False)
 
 
 def most_boards_more(machine: Machine) -> int:
@@ -75,41 +137,44 @@ def most_boards_more(machine: Machine) -> int:
 
 def _by_quant(
     machine: Machine, models: Sequence[Choices], wider: Sequence[Study]
-) -> Iterator[Change]:
+) -> Iterator[_Candidate]:
     for number, study in enumerate(wider):
         changed = _with(machine, models, number, study)
-        if all_can_stay(machine, changed):
-            seat = place_all(machine, changed, [True] * len(changed)).seats[number]
-            other = changed[number]
-            assert seat is not None
-            quant = other.config_of(seat.option).estimate.quant
-            model = short_name(study.profile)
-            yield Change(
-                "quant", number, quant.slug, Note("desk_try_quant", model=model, quant=quant.name)
-            )
+        yield _Candidate(machine, changed, partial(_to_quant, number, changed[number]))
 
 
-def _by_context(machine: Machine, models: Sequence[Choices]) -> Iterator[Change]:
+def _to_quant(number: int, model: Choices, placing: Placing) -> Change:
+    seat = placing.seats[number]
+    assert seat is not None  # all stay
+    quant = model.config_of(seat.option).estimate.quant
+    name = short_name(model.study.profile)
+    return Change("quant", number, quant.slug, Note("desk_try_quant", model=name, quant=quant.name))
+
+
+def _by_context(machine: Machine, models: Sequence[Choices]) -> Iterator[_Candidate]:
     for number, model in enumerate(models):
         profile, context = model.study.profile, model.study.workload.context // 2
         while is_text(profile) and context >= _LEAST_CONTEXT:
-            study = model.study.with_workload(context=context)
-            if all_can_stay(machine, _with(machine, models, number, study)):
-                note = Note("desk_try_context", model=short_name(profile), context=context)
-                yield Change("context", number, context, note)
+            changed = _with(machine, models, number, model.study.with_workload(context=context))
+            note = Note("desk_try_context", model=short_name(profile), context=context)
+            yield _fixed(machine, changed, Change("context", number, context, note))
             context //= 2
 
 
-def _by_board(machine: Machine, models: Sequence[Choices]) -> Iterator[Change]:
+def _by_board(machine: Machine, models: Sequence[Choices]) -> Iterator[_Candidate]:
     for more in range(1, most_boards_more(machine) + 1):
         for gpu in _addable(machine, more):
             place_of = machine.gpus.index(gpu)
             added = (gpu,) * (more * gpu.devices_per_board)
             gpus = (*machine.gpus[:place_of], *added, *machine.gpus[place_of:])
             larger = replace(machine, gpus=gpus)
-            others = [choices_on(model.study, larger) for model in models]
-            if all_can_stay(larger, others):
-                yield Change("gpu", None, more, Note("desk_try_gpu", count=more, gpu=gpu.name))
+            changed = [choices_on(model.study, larger) for model in models]
+            note = Note("desk_try_gpu", count=more, gpu=gpu.name)
+            yield _fixed(larger, changed, Change("gpu", None, more, note))
+
+
+def _fixed(machine: Machine, models: Sequence[Choices], change: Change) -> _Candidate:
+    return _Candidate(machine, models, lambda _: change)
 
 
 def _addable(machine: Machine, more: int) -> list[Gpu]:

@@ -67,9 +67,15 @@ def place(
     return replace(search.best, is_proven=search.steps < most_steps)
 
 
-def can_all_stay(rooms: Sequence[Room], ram_bytes: int | None, wishes: Sequence[DeskWish]) -> bool:
-    """Whether there is a placing in which every model stays loaded."""
-    search = _Search(tuple(rooms), tuple(wishes), _MOST_CHECKS)
+def can_all_stay(
+    rooms: Sequence[Room],
+    ram_bytes: int | None,
+    wishes: Sequence[DeskWish],
+    most_steps: int = _MOST_CHECKS,
+) -> bool | None:
+    """Return whether there is a placing in which every model stays loaded, None where the search
+    for one is cut short."""
+    search = _Search(tuple(rooms), tuple(wishes), most_steps)
     small = [_smallest(wish.options) for wish in wishes]
     return search.is_possible(small, _empty(rooms, ram_bytes))
 
@@ -136,8 +142,9 @@ class _Search:
         cost = sum(self.wishes[number].waiting_cost for number in waiting)
         self._walk(_Task(tuple(staying), waiting, ordered, relaxed), 0, start, cost, [])
 
-    def is_possible(self, models: Sequence[Sequence[PlaceOption]], start: RoomLeft) -> bool:
-        """Whether models may stay together, each in one of these options."""
+    def is_possible(self, models: Sequence[Sequence[PlaceOption]], start: RoomLeft) -> bool | None:
+        """Return whether models may stay together, each in one of these options; None where the
+        steps are used up before one is found."""
         if any(not options for options in models):
             return False
         in_ram = sum(min(option.ram_bytes for option in options) for options in models)
@@ -164,7 +171,9 @@ class _Search:
                 for _, after in self._groups(option, state)
             )
 
-        return fits(0, start)
+        if fits(0, start):
+            return True
+        return None if self.steps > self.most_steps else False
 
     @cached_property
     def _by_cost(self) -> list[list[PlaceOption]]:

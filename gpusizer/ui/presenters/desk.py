@@ -16,8 +16,6 @@ from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.starting import duration_text
 from gpusizer.usecases.desk import Desk, DeskModel
 
-_NO_CHANGE = frozenset({"answer_desk_no_change", "answer_desk_no_less"})
-
 
 @dataclass(frozen=True, slots=True)
 class Holder:
@@ -58,7 +56,7 @@ def desk_html(desk: Desk, words: Words) -> Markup:
         columns=_columns(words),
         models=desk.in_starting_order,
         waits=[*_waits(desk, words)],
-        change=_change(desk, words),
+        change=words.note(desk.changes.note) if desk.changes else "",
         notes=desk.notes,
         files={name: text for name, text in files.items() if text},
     )
@@ -107,13 +105,6 @@ def _waits(desk: Desk, words: Words) -> Iterator[str]:
         if model.server is not None:
             why = "no_room" if model.must_stay else "may_wait"
         yield words(f"desk.{why}", model=short_name(model.profile), time=_loading(model, words))
-
-
-def _change(desk: Desk, words: Words) -> str:
-    """Say which change lets all stay, or that none does; "" where none was looked for."""
-    denied = [note for note in desk.conclusion.said if note.code in _NO_CHANGE]
-    found = denied[0] if denied else desk.change and desk.change.note
-    return words.note(found) if found else ""
 
 
 def _columns(words: Words) -> Columns[DeskModel]:
