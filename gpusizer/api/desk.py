@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -25,19 +24,32 @@ from gpusizer.fit.losses import quality_at
 from gpusizer.gpus.costs.plan import LoadTimes
 from gpusizer.usecases.desk import Desk, DeskModel
 
+_Free = Annotated[int, Field(description="before any model is loaded")]
+_Held = Annotated[int, Field(description="by models that stay, at the high end of every band")]
+_There = Annotated[
+    list[int], Field(description="numbers of the models that stay there, in starting order")
+]
+
 
 class DeskDeviceInfo(AnswerModel):
     """A device and who lives on it."""
 
     number: int = Field(description="from 0, in the order of the machine's GPUs")
-    gpu: str
-    memory_bytes: int
-    free_bytes: int = Field(description="before any model is loaded")
-    held_bytes: int = Field(description="by models that stay, at the high end of every band")
+    gpu: str = at("gpu.slug")
+    memory_bytes: int = at("gpu.device_memory_bytes")
+    free_bytes: _Free
+    held_bytes: _Held
     left_bytes: int
-    models: list[int] = Field(
-        description="numbers of the models that stay there, in starting order"
-    )
+    models: _There
+
+
+class DeskMemoryInfo(AnswerModel):
+    """System memory and who has a part there."""
+
+    free_bytes: _Free
+    held_bytes: _Held
+    left_bytes: int
+    models: _There
 
 
 class DeskModelInfo(DerivedModel):
@@ -140,6 +152,9 @@ class DeskAnswer(DerivedModel):
     machine: MachineInfo
     buy_usd: float | None = Field(description="of all boards of a machine that was looked for")
     devices: list[DeskDeviceInfo]
+    system_memory: DeskMemoryInfo | None = Field(
+        description="without what the system itself uses; null where none is stated"
+    )
     models: list[DeskModelInfo]
     change: DeskChangeInfo | None = Field(
         description="null where all stay, and where no change was found that lets them"
@@ -161,30 +176,12 @@ class DeskAnswer(DerivedModel):
             desk,
             schema_version=SCHEMA_VERSION,
             buy_usd=None if desk.costs is None else desk.costs.buy_usd,
-            devices=list(_devices(desk)),
             models=list(models),
             change_search="not_needed" if desk.changes is None else desk.changes.outcome,
             is_proven=desk.placing.is_proven,
             compose=desk.files.compose,
             llama_swap=desk.files.llama_swap,
         )
-
-
-def _devices(desk: Desk) -> Iterator[dict[str, object]]:
-    servers = [(n, model.server) for n, model in enumerate(desk.models) if model.server]
-    order = sorted((server.start, n) for n, server in servers if server.start is not None)
-    for number, gpu in enumerate(desk.machine.gpus):
-        left = desk.placing.state.left_bytes[number]
-        there = [n for _, n in order if (it := desk.models[n].server) and number in it.devices]
-        yield {
-            "number": number,
-            "gpu": gpu.slug,
-            "memory_bytes": gpu.device_memory_bytes,
-            "free_bytes": gpu.device_free_bytes,
-            "held_bytes": gpu.device_free_bytes - left,
-            "left_bytes": left,
-            "models": there,
-        }
 
 
 def desk_answer(desk: Desk, say: Translate) -> DeskAnswer:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from gpusizer.advice.conclusion.clauses import is_text, short_name
+from gpusizer.advice.desk.memories import DeskMemory
 from gpusizer.cli.output import Columns, gib, lines_text, padded, table
 from gpusizer.core.units import SECONDS_PER_MINUTE
 from gpusizer.text import say_note
@@ -14,31 +13,24 @@ _FILES = "files: --compose FILE, --llama-swap FILE; more: --details, --json"
 
 
 def desk_summary(desk: Desk) -> str:
-    """Write the conclusion, the models in starting order, the devices and the notes."""
+    """Write the conclusion, the models in starting order, the memories and the notes."""
     said = lines_text([desk.conclusion.sentence(say_note)])
     notes = lines_text(f"! {say_note(note)}" for note in desk.notes)
     return "\n\n".join(
-        filter(None, (said, table(_MODELS, desk.in_starting_order), _devices(desk), notes, _FILES))
+        filter(None, (said, table(_MODELS, desk.in_starting_order), _memories(desk), notes, _FILES))
     )
 
 
-def _devices(desk: Desk) -> str:
-    rows = []
-    for number, gpu in enumerate(desk.machine.gpus):
-        there = _names(model for model in desk.models if _stays_on(model, number))
-        left = desk.placing.state.left_bytes[number]
-        held = gpu.device_free_bytes - left
-        rows.append([f"{number}: {gpu.name}", gib(held, 1), gib(left, 1), there])
+def _memories(desk: Desk) -> str:
+    rows = [_memory(f"{it.number}: {it.gpu.name}", it, desk) for it in desk.devices]
+    if desk.system_memory is not None:
+        rows.append(_memory("RAM", desk.system_memory, desk))
     return padded(("device", "held GiB", "left GiB", "models"), rows) if rows else ""
 
 
-def _stays_on(model: DeskModel, device: int) -> bool:
-    server = model.server
-    return server is not None and server.stays and device in server.devices
-
-
-def _names(models: Iterable[DeskModel]) -> str:
-    return ", ".join(short_name(model.profile) for model in models)
+def _memory(name: str, memory: DeskMemory, desk: Desk) -> list[str]:
+    there = ", ".join(short_name(desk.models[number].profile) for number in memory.models)
+    return [name, gib(memory.held_bytes, 1), gib(memory.left_bytes, 1), there]
 
 
 def _start(model: DeskModel) -> str:

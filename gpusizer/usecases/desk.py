@@ -15,6 +15,7 @@ from gpusizer.advice.desk.changes import (
     smallest_change,
 )
 from gpusizer.advice.desk.choices import MOST_DEVICES, Choices, choices_on
+from gpusizer.advice.desk.memories import DeskDevice, DeskMemory, devices_of, system_memory_of
 from gpusizer.advice.desk.placing import Placing
 from gpusizer.advice.desk.seating import DeskServer, servers_of
 from gpusizer.core.messages import Note
@@ -110,6 +111,16 @@ class Desk:
     def change(self) -> Change | None:
         """The smallest change that lets all models stay, None where they do or none is known."""
         return None if self.changes is None else self.changes.change
+
+    @property
+    def devices(self) -> tuple[DeskDevice, ...]:
+        """The devices of the machine, with what models that stay hold of each."""
+        return devices_of(self.machine, [model.server for model in self.models])
+
+    @property
+    def system_memory(self) -> DeskMemory | None:
+        """System memory, with what models that stay hold of it; None where none is stated."""
+        return system_memory_of(self.machine, [model.server for model in self.models])
 
     @property
     def in_starting_order(self) -> tuple[DeskModel, ...]:

@@ -11,10 +11,14 @@ import pytest
 from gpusizer.advice.conclusion.desk import conclude_desk
 from gpusizer.advice.desk.changes import ChangeSearch
 from gpusizer.advice.desk.rooms import MOST_MODELS
-from gpusizer.text import LANGUAGES, Language
+from gpusizer.api.desk import desk_answer
+from gpusizer.cli.desk_summary import desk_summary
+from gpusizer.cli.output import gib
+from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.ui.page.asked import START, FormCall, PageEvent
 from gpusizer.ui.page.forms import FORMS
 from gpusizer.ui.presenters.desk import desk_html
+from gpusizer.ui.presenters.figures import used_text
 from gpusizer.ui.presenters.pieces.number_format import DASH
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.ui.presenters.tab_examples import DESKS
@@ -113,8 +117,34 @@ def test_bars_are_full_of_what_stays_and_what_is_free() -> None:
         widths = [float(width) for width in re.findall(r"width:([\d.]+)%", segments)]
         assert sum(widths) == pytest.approx(100, abs=0.01)
         marks = re.findall(r'class="gs-(model-\d)"', segments)
-        there = [n for n, m in enumerate(found.models) if m.server and number in m.server.devices]
+        order = [found.models.index(model) for model in found.in_starting_order]
+        servers = [(n, found.models[n].server) for n in order]
+        there = [n for n, server in servers if server and number in server.devices]
         assert marks == [f"model-{n}" for n in there]
+
+
+def test_page_shell_and_json_have_the_same_figures_of_each_memory() -> None:
+    """The page counted 4 GiB of RAM as free that the system itself uses."""
+    found = placed(f"Qwen/Qwen3-30B-A3B\n{SMALL}\n{TINY}", "3060 + 3060 + 32 GB RAM")
+    answer = desk_answer(found, say_note).document()
+    memories = [*answer["devices"], answer["system_memory"]]
+    assert memories[-1]["free_bytes"] == found.machine.free_ram_bytes
+    assert memories[-1]["held_bytes"] == sum(model["ram_bytes"] for model in answer["models"]) > 0
+    shell = desk_summary(found)
+    markup = desk_html(found, ENGLISH)
+    used = re.findall(r'<div class="gs-bar-name">.*?<small>(.*?)</small>', markup, re.DOTALL)
+    bars = re.findall(r'<div class="gs-bar" style="width:[\d.]+%">(.*?)</div>', markup, re.DOTALL)
+    assert len(used) == len(bars) == len(memories) == 3
+    for number, (memory, text, segments) in enumerate(zip(memories, used, bars, strict=True)):
+        held, left, free = (memory[f"{it}_bytes"] for it in ("held", "left", "free"))
+        assert held + left == free
+        assert text == used_text(held, free, ENGLISH)
+        marks = re.findall(r'class="gs-model-(\d)"', segments)
+        assert [*map(int, marks)] == memory["models"]
+        name = re.escape("RAM" if number == 2 else f"{number}: {found.machine.gpu.name}")
+        (row,) = re.findall(rf"^{name} +(\S+) +(\S+)  (.*)$", shell, re.MULTILINE)
+        assert row[:2] == (gib(held, 1), gib(left, 1))
+        assert len(row[2].split(", ")) == len(memory["models"])
 
 
 def test_what_waits_is_said_with_the_reason_and_the_change_that_helps() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from gpusizer.advice.conclusion.clauses import is_text, short_name
+from gpusizer.advice.desk.memories import DeskMemory
 from gpusizer.ui.presenters.conclusion import first_sentence, unbroken
 from gpusizer.ui.presenters.figures import used_text
 from gpusizer.ui.presenters.pieces.number_format import DASH
@@ -63,37 +64,22 @@ def desk_html(desk: Desk, words: Words) -> Markup:
 
 
 def _bars(desk: Desk, words: Words) -> Iterator[DeviceBar]:
-    several = len(desk.machine.gpus) > 1
-    for number, gpu in enumerate(desk.machine.gpus):
-        left = desk.placing.state.left_bytes[number]
-        name = f"{number}: {gpu.name}" if several else gpu.name
-        held = tuple(_holders(desk, number))
-        yield _bar(name, gpu.device_free_bytes, left, held, words)
-    in_ram = tuple(_holders(desk, None))
-    ram_bytes = desk.machine.ram_bytes
-    if in_ram and ram_bytes:
-        left = ram_bytes - sum(holder.held_bytes for holder in in_ram)
-        yield _bar(words("bar.ram"), ram_bytes, left, in_ram, words)
+    several = len(desk.devices) > 1
+    for device in desk.devices:
+        name = f"{device.number}: {device.gpu.name}" if several else device.gpu.name
+        yield _bar(name, device, desk, words)
+    memory = desk.system_memory
+    if memory is not None and memory.held:
+        yield _bar(words("bar.ram"), memory, desk, words)
 
 
-def _bar(
-    name: str, capacity: int, left: int, holders: tuple[Holder, ...], words: Words
-) -> DeviceBar:
-    used = used_text(capacity - left, capacity, words)
-    return DeviceBar(name, used, capacity, left, holders)
-
-
-def _holders(desk: Desk, device: int | None) -> Iterator[Holder]:
-    """Yield what stays on a device, or in system memory for None."""
-    for number, model in enumerate(desk.models):
-        server = model.server
-        if server is None or not server.stays:
-            continue
-        option = server.seat.option
-        on = dict(zip(server.devices, option.takings, strict=True))
-        held = option.ram_bytes if device is None else on[device].held_bytes if device in on else 0
-        if held:
-            yield Holder(f"model-{number}", short_name(model.profile), held)
+def _bar(name: str, memory: DeskMemory, desk: Desk, words: Words) -> DeviceBar:
+    used = used_text(memory.held_bytes, memory.free_bytes, words)
+    holders = tuple(
+        Holder(f"model-{number}", short_name(desk.models[number].profile), held_bytes)
+        for number, held_bytes in memory.held.items()
+    )
+    return DeviceBar(name, used, memory.free_bytes, memory.left_bytes, holders)
 
 
 def _waits(desk: Desk, words: Words) -> Iterator[str]:
