@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import ceil, prod
 
-from gpusizer.advice.desk.rooms import DeskWish, PlaceOption, Room, Taking
+from gpusizer.advice.desk.rooms import HUNDREDTHS, DeskWish, PlaceOption, Room, Taking
 from gpusizer.fit.machine import CPU, Machine
 from gpusizer.fit.preference import choose
 from gpusizer.fit.preference_key import PreferenceKey, preference_key, unreadiness
@@ -28,7 +28,6 @@ from gpusizer.memory.estimate import MemoryEstimate
 MOST_DEVICES = 8
 _MOST_SETS = 40  # sets of unlike devices that are tried
 _MOST_NEIGHBOURS = 4
-_STEPS = 100
 _FEW_SETS = 3
 _LEVELS = (1.0, 0.75, 0.5, 0.25)  # of free memory, for models that have a part in system memory
 
@@ -118,7 +117,7 @@ def share_of(estimate: MemoryEstimate, gpu: Gpu, free_bytes: int | None = None) 
     if least is None or estimate.free_rule.kind == "checked_at_start":
         return least
     # Before 0.9.1 vLLM counts what others hold as a part of its own share.
-    return ceil(_STEPS * (least + (memory - free) / memory)) / _STEPS
+    return ceil(HUNDREDTHS * (least + (memory - free) / memory)) / HUNDREDTHS
 
 
 def _preference(study: Study, config: RunConfig) -> tuple[bool, PreferenceKey, int]:
@@ -257,11 +256,11 @@ def _taking(estimate: MemoryEstimate, gpu: Gpu) -> Taking:
     if share is None:
         return Taking(needed)
     if estimate.free_rule.kind == "share_of_free":
-        return Taking(needed + memory // _STEPS)  # its share is rounded up
+        return Taking(needed + memory // HUNDREDTHS)  # its share is rounded up
     outside = max(estimate.shared.outside.high, estimate.free_rule.start_bytes)
-    return Taking(max(needed, ceil(share * memory) + outside), round(share * _STEPS))
+    return Taking(max(needed, ceil(share * memory) + outside), round(share * HUNDREDTHS))
 
 
 def _most_share(estimate: MemoryEstimate) -> int:
     has_option = estimate.free_rule.kind != "share_of_free" and estimate.utilization < 1
-    return int(estimate.utilization * _STEPS + 1e-9) if has_option else _STEPS
+    return int(estimate.utilization * HUNDREDTHS + 1e-9) if has_option else HUNDREDTHS

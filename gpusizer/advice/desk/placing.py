@@ -13,10 +13,10 @@ from itertools import accumulate, product
 
 from gpusizer.advice.desk.bounds import Relaxed
 from gpusizer.advice.desk.rooms import (
+    HUNDREDTHS,
     IMPOSSIBLE,
     IN_PART_COST,
     NEVER_LOADED,
-    WHOLE,
     DeskWish,
     PlaceOption,
     Room,
@@ -27,9 +27,10 @@ from gpusizer.core.cpu_limiter import CPU_LIMITER
 
 MOST_STEPS = 20_000
 """Placements that are looked at before the search is cut short."""
-_STEPS_OF_A_TURN = 256  # before others' shorter work is let through
-_STAYS, _IN_PART, _WAITS = range(3)  # modes of a model
 _MOST_CHECKS = 4_000  # of those, for the question whether all can stay at all
+_STEPS_OF_A_TURN = 256  # before others' shorter work is let through
+# Modes of a model: it stays on devices alone, or with a part in system memory, or it waits.
+_ON_DEVICES, _IN_PART, _WAITS = range(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def can_all_stay(
 
 def _empty(rooms: Sequence[Room], ram_bytes: int | None) -> RoomLeft:
     left, none = tuple(room.free_bytes for room in rooms), (0,) * len(rooms)
-    return RoomLeft(left, ram_bytes, none, (WHOLE,) * len(rooms))
+    return RoomLeft(left, ram_bytes, none, (HUNDREDTHS,) * len(rooms))
 
 
 @dataclass
@@ -119,9 +120,9 @@ class _Search:
         self._consider(task, state, cost, [*seats.values()])
 
     def modes(self) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """Yield every way to let models stay whole, in part, or wait, with the least cost."""
+        """Yield every way to let models stay on devices, in part, or wait, with the least cost."""
         able = [
-            [mode for mode in (_STAYS, _IN_PART) if options[mode]] + [_WAITS]
+            [mode for mode in (_ON_DEVICES, _IN_PART) if options[mode]] + [_WAITS]
             for options in self._by_mode
         ]
         costs = [(0, IN_PART_COST, wish.waiting_cost) for wish in self.wishes]
@@ -281,11 +282,11 @@ class _Search:
     def _spare(self, state: RoomLeft) -> int:
         # Hundredths that are left of the fullest device in use.
         used = (
-            WHOLE * left // room.free_bytes
+            HUNDREDTHS * left // room.free_bytes
             for room, left in zip(self.rooms, state.left_bytes, strict=True)
             if left < room.free_bytes
         )
-        return min(used, default=WHOLE)
+        return min(used, default=HUNDREDTHS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ _WAITING_COST = 2 * MOST_MODELS * IN_PART_COST
 NEVER_LOADED = 2 * MOST_MODELS * _WAITING_COST
 _MUST_STAY_COST = 2 * MOST_MODELS * NEVER_LOADED
 IMPOSSIBLE = 2 * MOST_MODELS * _MUST_STAY_COST
-WHOLE = 100  # hundredths
+HUNDREDTHS = 100  # of a device, as engines receive shares of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class PlaceOption:
     takings: tuple[Taking, ...]
     alike: tuple[int, ...] = ()
     ram_bytes: int = 0
-    most_share: int = WHOLE
+    most_share: int = HUNDREDTHS
     in_part: bool = False
     unready: int = 0
     loss: int = 0
