@@ -63,7 +63,7 @@ class DeskModelInfo(DerivedModel):
     must_stay: bool
     state: Literal["resident", "on_demand", "left_out"] = Field(
         description="resident stays loaded; on_demand is loaded beside those when it is asked, one"
-        " at a time; left_out fits in no way"
+        " at a time; left_out is not loaded: no room beside those, or no place even alone"
     )
     quant: str | None
     engine: str | None

@@ -35,7 +35,7 @@ def _memory(name: str, memory: DeskMemory, desk: Desk) -> list[str]:
 
 def _start(model: DeskModel) -> str:
     if model.server is None:
-        return "does not fit"
+        return "no room" if model.has_place else "no place"
     return "on demand" if model.server.start is None else str(model.server.start)
 
 
@@ -88,5 +88,5 @@ _MODELS: Columns[DeskModel] = {
     "holds GiB": _held,
     "told": lambda model: model.server.told if model.server else "",
     "context": _context,
-    "loads in": _load,
+    "reads weights in": _load,
 }

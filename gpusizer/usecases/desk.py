@@ -86,6 +86,11 @@ class DeskModel:
             return "left_out"
         return "resident" if self.server.stays else "on_demand"
 
+    @property
+    def has_place(self) -> bool:
+        """Whether the machine holds it at least alone."""
+        return bool(self.choices.all)
+
 
 @dataclass(frozen=True, slots=True)
 class Desk:
@@ -182,7 +187,7 @@ def desk(sizer: Sizer, request: DeskRequest) -> Desk:
         notes.append(Note("desk_not_proven"))
     if placed.is_cut_short:
         notes.append(Note("desk_cheaper_unknown"))
-    states = [(model.profile, model.state) for model in models]
+    states = [(it.profile, it.state if it.has_place else "no_place") for it in models]
     conclusion = conclude_desk(machine, states, changes, placed.costs)
     return Desk(
         request=request,

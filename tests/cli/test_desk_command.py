@@ -18,7 +18,7 @@ def test_the_table_says_who_is_where_and_with_which_share() -> None:
     result = run(*DESK)
     assert result.returncode == 0 and result.stderr == ""
     first, *_ = result.stdout.splitlines()
-    assert first.startswith("2 models stay loaded on 2 × GeForce RTX 3090 24GB")
+    assert first.startswith("2 models stay loaded together on 2 × GeForce RTX 3090 24GB")
     (speech,) = (line for line in result.stdout.splitlines() if " speech " in line)
     assert "vllm" in speech and "--gpu-memory-utilization 0." in speech
     assert "0: GeForce RTX 3090 24GB" in result.stdout

@@ -155,12 +155,67 @@ def test_what_waits_is_said_with_the_reason_and_the_change_that_helps() -> None:
         if model.state == "resident":
             continue
         name = model.profile.repo_id.partition("/")[2]
-        why = "left_out" if model.server is None else "no_room" if model.must_stay else "may_wait"
+        why = "no_room" if model.must_stay else "may_wait"
+        if model.server is None:
+            why = "left_out" if model.choices.all else "no_place"
         said = ENGLISH(f"desk.{why}", model=name, time="TIME").partition("TIME")[0]
         assert said in unescape(markup)
     last = ENGLISH.note(found.conclusion.said[-1])
     assert f'<p class="gs-change">{last}</p>' in unescape(markup)
     assert "gs-change" not in desk_html(placed(*MIXED), ENGLISH)
+
+
+def test_a_model_without_a_place_is_not_said_to_lack_room_beside_others() -> None:
+    for models in ("Qwen/Qwen2.5-72B-Instruct", f"Qwen/Qwen2.5-72B-Instruct\n{TINY}"):
+        found = placed(models, "3060")
+        said = found.conclusion.sentence(say_note)
+        assert "No place on this machine, even alone: Qwen2.5-72B-Instruct." in said
+        assert "beside" not in said
+        markup = unescape(desk_html(found, ENGLISH))
+        assert "Qwen2.5-72B-Instruct: no place on this machine, even alone." in markup
+    crowded = placed(*CROWDED).conclusion.sentence(say_note)
+    assert "No room beside those that stay: Qwen3-8B." in crowded
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "both", "half", "none"),
+    [
+        (
+            "en",
+            "1 model stays loaded on GeForce RTX 3090 24GB.",
+            "2 models stay loaded together on GeForce RTX 3090 24GB.",
+            "1 of 2 models can stay loaded on GeForce RTX 3090 24GB.",
+            "No model stays loaded on GeForce RTX 3090 24GB.",
+        ),
+        (
+            "zh",
+            "1 个模型可以常驻在 GeForce RTX 3090 24GB 上。",
+            "2 个模型可以同时常驻在 GeForce RTX 3090 24GB 上。",
+            "2 个模型中有 1 个可以常驻在 GeForce RTX 3090 24GB 上。",
+            "没有模型常驻在 GeForce RTX 3090 24GB 上。",
+        ),
+        (
+            "pt",
+            "1 modelo fica carregado em GeForce RTX 3090 24GB.",
+            "2 modelos ficam carregados ao mesmo tempo em GeForce RTX 3090 24GB.",
+            "Modelos que podem ficar carregados em GeForce RTX 3090 24GB: 1 de 2.",
+            "Nenhum modelo fica carregado em GeForce RTX 3090 24GB.",
+        ),
+    ],
+)
+def test_the_first_sentence_agrees_with_how_many_stay(
+    language: Language, one: str, both: str, half: str, none: str
+) -> None:
+    found = placed(TINY, "3090")
+    profile = found.models[0].profile
+    for states, expected in (
+        (["resident"], one),
+        (["resident", "resident"], both),
+        (["resident", "on_demand"], half),
+        (["on_demand", "on_demand"], none),
+    ):
+        conclusion = conclude_desk(found.machine, [(profile, it) for it in states], None, None)
+        assert say_note(conclusion.said[0], language) == expected
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -20,9 +20,9 @@ def conclude_desk(
 ) -> Conclusion:
     """Return the conclusion.
 
-    `states` are the models with what becomes of each ("resident", "on_demand", "left_out"),
-    `changes` what would let all stay (None where they do), `costs` those of a machine that was
-    looked for.
+    `states` are the models with what becomes of each ("resident", "on_demand", "left_out" beside
+    those that stay, "no_place" even alone), `changes` what would let all stay (None where they do),
+    `costs` those of a machine that was looked for.
     """
     said = tuple(_said(machine, states, changes, costs))
     resident = sum(state == "resident" for _, state in states)
@@ -44,19 +44,26 @@ def _said(
     costs: PlanCosts | None,
 ) -> Iterator[Note]:
     gpus, count = machine_name(machine), len(states)
-    waiting = [short_name(profile) for profile, state in states if state == "on_demand"]
-    left_out = [short_name(profile) for profile, state in states if state == "left_out"]
+    of_state = {
+        state: [short_name(profile) for profile, its in states if its == state]
+        for state in ("resident", "on_demand", "left_out", "no_place")
+    }
     if costs is not None and costs.buy_usd is not None:
         yield Note("answer_desk_bought", gpus=gpus, models=count, all_usd=costs.buy_usd)
         return
-    if not waiting and not left_out:
+    stay = len(of_state["resident"])
+    if stay == count:
         yield Note("answer_desk_all_stay", gpus=gpus, models=count)
         return
-    stay = count - len(waiting) - len(left_out)
-    yield Note("answer_desk_some_stay", gpus=gpus, stay=stay, models=count)
-    if waiting:
+    if stay:
+        yield Note("answer_desk_some_stay", gpus=gpus, stay=stay, models=count)
+    else:
+        yield Note("answer_desk_none_stay", gpus=gpus)
+    if waiting := of_state["on_demand"]:
         yield Note("answer_desk_waiting", waiting=names(waiting))
-    if left_out:
+    if left_out := of_state["left_out"]:
         yield Note("answer_desk_left_out", left_out=names(left_out))
+    if no_place := of_state["no_place"]:
+        yield Note("answer_desk_no_place", no_place=names(no_place))
     if changes is not None:
         yield changes.note

@@ -112,7 +112,7 @@ def smallest_change(
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    # A changed desk, and the change that a placing of it stands for.
+    # A changed desk, and the change that its placing shows.
     machine: Machine
     models: Sequence[Choices]
     change: Callable[[Placing], Change]

@@ -87,7 +87,7 @@ def _waits(desk: Desk, words: Words) -> Iterator[str]:
     for model in desk.models:
         if model.state == "resident":
             continue
-        why = "left_out"
+        why = "left_out" if model.has_place else "no_place"
         if model.server is not None:
             why = "no_room" if model.must_stay else "may_wait"
         yield words(f"desk.{why}", model=short_name(model.profile), time=_loading(model, words))
