@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html import unescape
+from urllib.parse import urlencode
 
 import pytest
 
@@ -249,3 +250,19 @@ def test_hostile_models_are_escaped(language: Language) -> None:
         FormCall({"models": '<img src=x onerror="1">\n${x}', "gpu": "<b>"}),
     )
     inert(str(shown["answer"]))
+
+
+@pytest.mark.parametrize(
+    "line", ['<script src="x">', "'\"><img src=x onerror=alert(1)>", "${x}`{{7*7}}", "\x00\ud800é"]
+)
+@pytest.mark.parametrize("joint", ["\n", " ", ""])
+def test_models_of_a_hostile_address_are_bounded_and_escaped(line: str, joint: str) -> None:
+    text = joint.join([line] * 9_000)
+    query = urlencode({"tab": "desk", "models": text, "gpu": "3090"}, errors="surrogatepass")
+    read = FORMS["desk"].read(query)
+    assert 0 < len(read["models"]) <= 2400
+    *_, shown = page_handlers().questions.desk(FormCall({}, wishes=(PageEvent("load", query),)))
+    answer = str(shown["answer"])
+    assert "gs-error" in answer and len(answer) < 10_000
+    inert(answer)
+    assert len(str(shown["query"])) < 22_000  # nine letters for each at most
