@@ -144,7 +144,7 @@ def test_a_second_model_of_an_a100_needs_the_share_of_both() -> None:
 
 
 def test_vllm_is_told_a_cache_that_holds_what_was_asked_for() -> None:
-    for model in placed(*SERVERS, gpu="A100 80GB").models:
+    for model in placed(*SERVERS[:2], gpu="A100 80GB").models:
         server = model.server
         assert server is not None and server.share is not None
         assert server.cache_bytes is not None
@@ -152,6 +152,14 @@ def test_vllm_is_told_a_cache_that_holds_what_was_asked_for() -> None:
         assert server.cache_bytes >= parts.kv_cache.likely
         others = server.config.estimate.shared.held.high - parts.kv_cache.high
         assert server.cache_bytes + others <= server.share * 80 * 2**30
+
+
+def test_vllm_is_told_no_cache_for_a_model_that_also_keeps_what_it_hears() -> None:
+    """Whisper needs 320 MB: 122 blocks of 16 tokens, 94 of them for its encoder's 1,500."""
+    (model,) = placed(f"{WHISPER} engine=vllm", gpu="4090").models
+    assert model.server is not None and model.server.cache_bytes is None
+    (command,) = placed(f"{WHISPER} engine=vllm", gpu="4090").files.commands
+    assert "--kv-cache-memory-bytes" not in command and "--gpu-memory-utilization" in command
 
 
 def compose_of(found: Desk) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from gpusizer.fit.run_config import RunConfig, memory_of
 from gpusizer.fit.run_configs import judged
 from gpusizer.fit.study import Study
 from gpusizer.gpus import Gpu
+from gpusizer.model.tasks import kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def _server(
         seat=seat,
         start=start if seat.stays else None,
         share=share,
-        cache_bytes=None if share is None else _cache_bytes(final, share),
+        cache_bytes=None if share is None else _cache_bytes(study, final, share),
         longest_context=_longest(model.study, config, machine, seat, placing),
     )
 
@@ -138,10 +139,13 @@ def _with_free(gpu: Gpu, free_bytes: int) -> Gpu:
     return gpu if free_bytes == gpu.device_free_bytes else replace(gpu, free_bytes=free_bytes)
 
 
-def _cache_bytes(config: RunConfig, share: float) -> int | None:
+def _cache_bytes(study: Study, config: RunConfig, share: float) -> int | None:
     estimate = config.estimate
     cache = estimate.per_gpu.kv_cache.likely
-    if not cache or estimate.engine.budget_rule != "whole":
+    # Whisper also keeps an encoder's output (`CrossAttentionSpec`, vllm/v1/kv_cache_interface.py),
+    # which estimates leave out: vLLM measures what its share has room for.
+    reads_encoder = kind_of(study.profile) in ("speech", "encoder_decoder")
+    if not cache or reads_encoder or estimate.engine.budget_rule != "whole":
         return None
     others = estimate.shared.held.high - estimate.per_gpu.kv_cache.high
     return max(cache, int(share * memory_of(estimate.engine, config.gpu)) - others)
