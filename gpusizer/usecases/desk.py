@@ -35,6 +35,7 @@ from gpusizer.gpus.on_offer import ended_support
 from gpusizer.gpus.purchase import current_day
 from gpusizer.gpus.user_gpus import UserGpus, with_used_memory
 from gpusizer.launch.desk_files import DeskFiles, desk_files
+from gpusizer.memory.engines.llama_layers import DEFAULT_UBATCH
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import Task, kind_of, task_of
 from gpusizer.usecases.near_models import suggesting_models
@@ -160,10 +161,12 @@ def desk(sizer: Sizer, request: DeskRequest) -> Desk:
     # Equal lines are one question, which is worked out once.
     different = dict(zip(request.models, lines, strict=True))
     questions = {text: _read(sizer, line, budget) for text, line in different.items()}
+    known = {text: _role(line, questions[text]) for text, line in different.items()}
+    studied = {text: _study(known[text], question) for text, question in questions.items()}
     read = [questions[text] for text in request.models]
-    roles = [_role(line, question) for line, question in zip(lines, read, strict=True)]
+    roles = [known[text] for text in request.models]
+    studies = [studied[text] for text in request.models]
     must_stay = [line.must_stay for line in lines]
-    studies = [question.study for question in read]
     if machine is None:
         placed = _bought(sizer, request, studies, must_stay)
     else:
@@ -174,7 +177,7 @@ def desk(sizer: Sizer, request: DeskRequest) -> Desk:
         DeskModel(*facts, None if facts[-1] is None else _loading(facts[-1], request))
         for facts in zip(roles, must_stay, read, choices, servers, strict=True)
     )
-    changes = None if placing.all_stay else _changes(machine, read, choices)
+    changes = None if placing.all_stay else _changes(machine, choices)
     files = desk_files(machine, [(m.profile, m.role, m.server) for m in models])
     notes = [
         *request.about_machine,
@@ -229,6 +232,17 @@ def _role(line: DeskLine, question: Question) -> Role:
     return role
 
 
+def _study(role: Role, question: Question) -> Study:
+    # llama-server computes an input at once whose tokens attend to all others, or which is scored,
+    # and refuses one that is longer than its physical batch (`can_split`, tools/server).
+    study, profile = question.study, question.profile
+    at_once = kind_of(profile) == "encoder" or role == "reranking"
+    context = study.workload.context
+    if not at_once or context <= DEFAULT_UBATCH:
+        return study
+    return study.with_workload(batch_size=context, ubatch_size=context)
+
+
 def _usual_role(profile: ModelProfile) -> Role:
     return "reranking" if profile.pipeline_tag == "text-ranking" else _ROLE_OF[task_of(profile)]
 
@@ -238,15 +252,12 @@ def _loading(server: DeskServer, request: DeskRequest) -> LoadTimes:
     return load_times(stored, request.disk_gb_per_s, request.network_gbit_per_s)
 
 
-def _changes(
-    machine: Machine, read: Sequence[Question], choices: Sequence[Choices]
-) -> ChangeSearch:
-    wider = [question.study.with_fixed_quants(_every(question)) for question in read]
+def _changes(machine: Machine, choices: Sequence[Choices]) -> ChangeSearch:
+    wider = [model.study.with_fixed_quants(_every(model.study)) for model in choices]
     return smallest_change(machine, choices, wider)
 
 
-def _every(question: Question) -> Sequence[QuantPair]:
-    study = question.study
+def _every(study: Study) -> Sequence[QuantPair]:
     every = every_quant(study.profile, study.workload.engine, also=study.quants)
     return [pair for pair in every if pair[0].bits >= _LEAST_BITS or pair in study.quants]
 

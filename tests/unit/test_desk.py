@@ -14,6 +14,7 @@ import yaml
 
 from gpusizer.advice.desk import changes
 from gpusizer.advice.desk.changes import most_boards_more, smallest_change
+from gpusizer.advice.desk.choices import choices_on
 from gpusizer.api.desk import desk_answer
 from gpusizer.core.errors import GpusizerError, InvalidRequest, ModelUnreadable
 from gpusizer.core.time_budget import TimeBudget
@@ -160,6 +161,31 @@ def test_vllm_is_told_no_cache_for_a_model_that_also_keeps_what_it_hears() -> No
     assert model.server is not None and model.server.cache_bytes is None
     (command,) = placed(f"{WHISPER} engine=vllm", gpu="4090").files.commands
     assert "--kv-cache-memory-bytes" not in command and "--gpu-memory-utilization" in command
+
+
+@pytest.mark.parametrize(
+    ("line", "batch"),
+    [
+        ("nomic-ai/nomic-embed-text-v1.5 context=8192 users=2", "8192"),
+        (f"{BGE} users=4", None),  # its 512 tokens are the usual batch
+        ("Qwen/Qwen3-Embedding-8B context=8192", None),  # keeps its last token alone
+        ("Qwen/Qwen3-0.6B context=8192 role=reranking", "8192"),
+        (f"{TINY} context=8192", None),
+    ],
+)
+def test_llama_server_computes_a_whole_input_where_it_has_to(line: str, batch: str | None) -> None:
+    """It refused inputs above 512 tokens: "increase the physical batch size"."""
+    found = placed(f"{line} engine=llama.cpp", gpu="3090")
+    words = shlex.split(found.files.commands[0])
+    assert ("-ub" in words) is ("-b" in words) is (batch is not None)
+    if batch is None:
+        return
+    assert words[words.index("-ub") + 1] == words[words.index("-b") + 1] == batch
+    server = found.models[0].server
+    assert server is not None
+    alone = choices_on(server.study.with_workload(batch_size=None, ubatch_size=None), found.machine)
+    usual = alone.all[0].option.total_bytes
+    assert server.seat.option.total_bytes > usual
 
 
 def compose_of(found: Desk) -> dict[str, Any]:
