@@ -182,7 +182,7 @@ def desk(sizer: Sizer, request: DeskRequest) -> Desk:
     notes = [
         *request.about_machine,
         *(() if request.gpu else unnamed_notes(request.own_memory)),
-        *_about_machine(machine, placing),
+        *_about_machine(machine, placing, servers),
         *_about_models(models),
         *files.notes,
     ]
@@ -337,8 +337,13 @@ def _for_sale(sizer: Sizer, request: DeskRequest) -> Iterator[tuple[Gpu, int]]:
         yield gpu, boards
 
 
-def _about_machine(machine: Machine, placing: Placing) -> Iterator[Note]:
-    yield from (note for note in machine.notes if note.code != "rig_ram_unknown")
+def _about_machine(
+    machine: Machine, placing: Placing, servers: Sequence[DeskServer | None]
+) -> Iterator[Note]:
+    left_out = {"rig_ram_unknown"}
+    if not any(server and server.seat.option.spans for server in servers):
+        left_out.add("rig_vulkan")
+    yield from (note for note in machine.notes if note.code not in left_out)
     if machine.ram_bytes is None and not placing.all_stay:
         yield Note("desk_ram_unknown")
 

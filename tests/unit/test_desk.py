@@ -29,7 +29,7 @@ from gpusizer.usecases.requests.desk_request import DeskRequest, read_line
 from tests.asking import size
 from tests.sizers import embedded_sizer
 
-CHAT, MEDIUM = "Qwen/Qwen3-30B-A3B", "Qwen/Qwen3-14B"
+CHAT, MEDIUM, MIDDLE = "Qwen/Qwen3-30B-A3B", "Qwen/Qwen3-14B", "Qwen/Qwen3-32B"
 SMALL, TINY = "Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B"
 WHISPER, BGE, FLUX = (
     "openai/whisper-large-v3",
@@ -257,19 +257,29 @@ def test_each_driver_counts_its_own_devices_from_0() -> None:
 
 
 def test_a_model_over_two_vendors_chooses_devices_of_vulkan() -> None:
-    found = placed(SMALL, gpu="RX 7900 XTX + 3090")
+    found = placed(MIDDLE, gpu="RX 7900 XTX + 3090")
     assert found.models[0].server and found.models[0].server.devices == (0, 1)
+    assert "rig_vulkan" in {note.code for note in found.notes}
     ((_, model),) = swapped(found).items()
     assert model["env"] == ["GGML_VK_VISIBLE_DEVICES=0,1"]
     named = [line for line in found.files.llama_swap.splitlines() if line.startswith("#")]
     assert [line.partition(":")[0] for line in named] == ["# Vulkan 0", "# Vulkan 1"]
 
 
+def test_models_keep_to_devices_of_one_vendor_where_that_loses_nothing() -> None:
+    """BGE was divided over both by Vulkan, although either had room for it."""
+    found = placed(f"{MEDIUM} context=16384", SMALL, BGE, gpu="RX 7900 XTX + 3090 + 64 GB RAM")
+    assert found.placing.all_stay
+    assert all(model.server and len(model.server.devices) == 1 for model in found.models)
+    assert len(compose_of(found)) == 3
+    assert "rig_vulkan" not in {note.code for note in found.notes}
+
+
 @pytest.mark.parametrize(
     ("models", "gpu", "missing"),
     [
-        ((SMALL, MEDIUM), "RX 7900 XTX + 3090", ["Qwen3-14B", "Qwen3-8B"]),
-        ((f"{TINY} engine=vllm", MEDIUM), "RX 7900 XTX + 3090", ["Qwen3-14B"]),
+        ((MIDDLE,), "RX 7900 XTX + 3090", ["Qwen3-32B"]),
+        ((f"{TINY} engine=vllm", MIDDLE), "RX 7900 XTX + 3090", ["Qwen3-32B"]),
         ((f"{TINY} engine=llama.cpp",), "M4 Pro 24GB", ["Qwen3-0.6B"]),
         ((TINY,), "3090", []),
     ],

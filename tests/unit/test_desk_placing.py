@@ -103,6 +103,7 @@ def options_of(draw: st.DrawFn, devices: tuple[Room, ...]) -> tuple[PlaceOption,
                 most_share=92,
                 in_part=draw(st.booleans()),
                 unready=draw(st.integers(0, 1)),
+                spans=draw(st.booleans()),
                 loss=draw(st.integers(0, 2)),
                 place=number,
             )

@@ -92,6 +92,7 @@ def choices_on(study: Study, machine: Machine) -> Choices:
             most_share=_most_share(config.estimate),
             in_part=_is_in_part(config),
             unready=max(0, unreadiness(study, config) - steps),
+            spans=len({gpu.software for gpu in config.machine.gpus}) > 1,
             loss=more,
             place=places.get(key, len(places)),
         )

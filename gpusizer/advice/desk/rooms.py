@@ -2,7 +2,7 @@
 
 What is preferred is in the costs, in this order: models that must stay do; every other one can be
 loaded; few wait; few have a part in system memory; few need weights that have to be made or found
-first; little is lost; options that their own model prefers.
+first; little is lost; few span devices of several vendors; options that their own model prefers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 MOST_MODELS = 8
 _MOST_PLACE, _MOST_LOSS, _MOST_UNREADY = 63, 15, 7  # larger ones count as these
 # Each is more than all models together cost by what comes before it.
-_LOSS_COST = MOST_MODELS * (_MOST_PLACE + 1)
+_SPAN_COST = MOST_MODELS * (_MOST_PLACE + 1)
+_LOSS_COST = 2 * MOST_MODELS * _SPAN_COST
 _UNREADY_COST = MOST_MODELS * (_MOST_LOSS + 1) * _LOSS_COST
 IN_PART_COST = MOST_MODELS * (_MOST_UNREADY + 1) * _UNREADY_COST
 _WAITING_COST = 2 * MOST_MODELS * IN_PART_COST
@@ -57,6 +58,8 @@ class PlaceOption:
         most_share: hundredths that engines on one device may receive together.
         in_part: a part of it is in system memory.
         unready: steps further from running than the option that its model prefers.
+        spans: its devices are of several software stacks, which only llama.cpp under Vulkan joins,
+            slower and in no container.
         loss: how much more is lost than in the option that its model prefers.
         place: its place among the options of its model.
     """
@@ -68,6 +71,7 @@ class PlaceOption:
     most_share: int = HUNDREDTHS
     in_part: bool = False
     unready: int = 0
+    spans: bool = False
     loss: int = 0
     place: int = 0
 
@@ -78,6 +82,7 @@ class PlaceOption:
             self.in_part * IN_PART_COST
             + min(self.unready, _MOST_UNREADY) * _UNREADY_COST
             + min(self.loss, _MOST_LOSS) * _LOSS_COST
+            + self.spans * _SPAN_COST
             + min(self.place, _MOST_PLACE)
         )
 
