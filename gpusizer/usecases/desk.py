@@ -23,7 +23,7 @@ from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.validation import fail
 from gpusizer.fit.division import max_boards
 from gpusizer.fit.filters import most_boards, narrowed
-from gpusizer.fit.machine import Machine, build_machine
+from gpusizer.fit.machine import VULKAN_NAME, Machine, build_machine
 from gpusizer.fit.machine_parser import parse_rig
 from gpusizer.fit.recommendation import can_be_bought
 from gpusizer.fit.run_configs import least_bytes
@@ -341,7 +341,7 @@ def _about_machine(
     machine: Machine, placing: Placing, servers: Sequence[DeskServer | None]
 ) -> Iterator[Note]:
     left_out = {"rig_ram_unknown"}
-    if not any(server and server.seat.option.spans for server in servers):
+    if not any(server and server.config.machine.backend == VULKAN_NAME for server in servers):
         left_out.add("rig_vulkan")
     yield from (note for note in machine.notes if note.code not in left_out)
     if machine.ram_bytes is None and not placing.all_stay:

@@ -275,6 +275,24 @@ def test_models_keep_to_devices_of_one_vendor_where_that_loses_nothing() -> None
     assert "rig_vulkan" not in {note.code for note in found.notes}
 
 
+def test_a_part_in_system_memory_is_as_small_as_the_devices_allow() -> None:
+    """A card of 24 GB stayed empty, and all 58 GiB of the large model were in system memory."""
+    lines = ("meta-llama/Llama-3.3-70B-Instruct users=8", "Qwen/Qwen3-Embedding-8B")
+    large, small = placed(*lines, gpu="2x 3090 + 3060 + 64 GB RAM").models
+    assert large.server is not None and small.server is not None
+    assert small.server.devices == (0,) and small.server.stays
+    option = large.server.seat.option
+    assert option.in_part and option.total_bytes > 23 * 2**30
+
+
+def test_vllm_divides_matrices_before_it_divides_layers() -> None:
+    """Two ranks by three stages on six of eight cards came before eight ranks."""
+    large, _ = placed("deepseek-ai/DeepSeek-R1 engine=vllm users=16", SMALL, gpu="8x H200").models
+    assert large.server is not None and len(large.server.devices) == 8
+    split = large.server.config.estimate.placement.split
+    assert (split.tensor, split.pipeline) == (8, 1)
+
+
 @pytest.mark.parametrize(
     ("models", "gpu", "missing"),
     [

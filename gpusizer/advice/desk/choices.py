@@ -92,7 +92,7 @@ def choices_on(study: Study, machine: Machine) -> Choices:
             most_share=_most_share(config.estimate),
             in_part=_is_in_part(config),
             unready=max(0, unreadiness(study, config) - steps),
-            spans=len({gpu.software for gpu in config.machine.gpus}) > 1,
+            spans=len({gpu.slug for gpu in config.machine.gpus}) > 1,
             loss=more,
             place=places.get(key, len(places)),
         )
@@ -121,10 +121,13 @@ def share_of(estimate: MemoryEstimate, gpu: Gpu, free_bytes: int | None = None) 
     return ceil(HUNDREDTHS * (least + (memory - free) / memory)) / HUNDREDTHS
 
 
-def _preference(study: Study, config: RunConfig) -> tuple[bool, PreferenceKey, int]:
-    # As on one machine; fewer devices come first only where nothing else decides.
-    key = preference_key(study, config)._replace(boards=0)
-    return _is_in_part(config), key, len(config.machine.gpus)
+def _preference(study: Study, config: RunConfig) -> tuple[bool, bool, PreferenceKey, int, int]:
+    # As on one machine; fewer stages and devices come first only where nothing else decides. With
+    # a part in system memory, more on devices is faster, all of it there the slowest.
+    key, gpus = preference_key(study, config)._replace(boards=0), config.machine.gpus
+    if _is_in_part(config):
+        return True, not gpus, key, -sum(taking.held_bytes for taking in _takings(config)), 0
+    return False, False, key, config.estimate.placement.split.pipeline, len(gpus)
 
 
 def _loss(study: Study, config: RunConfig) -> int:

@@ -2,7 +2,7 @@
 
 What is preferred is in the costs, in this order: models that must stay do; every other one can be
 loaded; few wait; few have a part in system memory; few need weights that have to be made or found
-first; little is lost; few span devices of several vendors; options that their own model prefers.
+first; little is lost; few span unlike devices; options that their own model prefers.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class PlaceOption:
         most_share: hundredths that engines on one device may receive together.
         in_part: a part of it is in system memory.
         unready: steps further from running than the option that its model prefers.
-        spans: its devices are of several software stacks, which only llama.cpp under Vulkan joins,
-            slower and in no container.
+        spans: its devices are unlike, which only llama.cpp joins, at the pace of the slowest; those
+            of several vendors under Vulkan, in no container.
         loss: how much more is lost than in the option that its model prefers.
         place: its place among the options of its model.
     """
