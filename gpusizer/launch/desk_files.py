@@ -3,7 +3,8 @@
 Compose starts those that stay loaded one after the other, because vLLM counts what others load
 while it starts as its own (its issue 55827); the others have the profile "on-demand". llama-swap
 keeps the group "resident" loaded and one at a time of the group "on-demand" beside it (its
-config.example.yaml; `groups` at the top level is read by old and new releases).
+config.example.yaml; `groups` at the top level is read by old and new releases). `useModelName` is
+the name that it passes on: vLLM refuses any other.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from gpusizer.memory.engines.vllm.releases import takes_cache_bytes
 from gpusizer.model.profile import ModelProfile
 
 _CUDA = "CUDA"
+_LLAMA_CPP = "llama.cpp"
 _FIRST_PORT = 8001
 _CONTINUED = "\\\n"
 _MACRO = "${"
@@ -38,11 +40,14 @@ _STACK_VARIABLES = {_CUDA: "CUDA_VISIBLE_DEVICES", VULKAN_NAME: "GGML_VK_VISIBLE
 _OF_ROLE: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("vllm", "embeddings"): ("--runner", "pooling"),
     ("vllm", "reranking"): ("--runner", "pooling"),
-    ("llama.cpp", "embeddings"): ("--embeddings",),
-    ("llama.cpp", "reranking"): ("--reranking",),
+    (_LLAMA_CPP, "embeddings"): ("--embeddings",),
+    (_LLAMA_CPP, "reranking"): ("--reranking",),
     ("sglang", "embeddings"): ("--is-embedding",),
     ("sglang", "reranking"): ("--is-embedding",),
 }
+# Engines with a server that one command starts, which answers at `/health` (mlx_lm/server.py).
+_SERVERS = frozenset({*CONTAINERS, "mlx"})
+_MODEL_OPTIONS = ("--model", "--model-path")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,16 @@ class _Service:
     @property
     def stack(self) -> str:
         return self.server.config.machine.backend
+
+    @property
+    def asked_as(self) -> str:
+        """The name by which its server knows the model; "" for llama-server, which takes any."""
+        if self.engine == _LLAMA_CPP:
+            return ""
+        option = next((it for it in _MODEL_OPTIONS if it in self.words), None)
+        if option is None:
+            return self.words[len(CONTAINERS[self.engine].program)]
+        return self.words[self.words.index(option) + 1]
 
 
 def desk_files(
@@ -116,7 +131,7 @@ def _service(
     # None where no single command starts a server, with the reason.
     engine, model = server.config.estimate.engine, short_name(profile)
     missing = Note("desk_no_server", model=model, engine=engine.name)
-    if engine.slug not in CONTAINERS:
+    if engine.slug not in _SERVERS:
         return None, [missing]
     try:
         start = start_of(profile, server.config, server.study.workload)
@@ -141,7 +156,7 @@ def _more_options(role: str, server: DeskServer) -> Iterator[str]:
     version = server.study.workload.engine_version
     if engine == "vllm" and server.cache_bytes and takes_cache_bytes(version):
         yield from ("--kv-cache-memory-bytes", str(server.cache_bytes))
-    if engine == "llama.cpp" and config.arranged is None and len(server.devices) > 1:
+    if engine == _LLAMA_CPP and config.arranged is None and len(server.devices) > 1:
         yield from ("-ts", ",".join("1" for _ in server.devices))
 
 
@@ -151,12 +166,12 @@ def _compose(machine: Machine, services: Sequence[_Service]) -> tuple[str, list[
     written: dict[str, object] = {}
     before = ""
     for number, service in enumerate(services):
-        container = CONTAINERS[service.engine]
+        container = CONTAINERS.get(service.engine)
         access = ACCESS.get(service.stack)
         version = service.server.study.workload.engine_version
         engine = service.server.config.estimate.engine
-        image = container.image(service.stack, version or engine.version)
-        if image is None or (access is None and service.stack != CPU):
+        image = container and container.image(service.stack, version or engine.version)
+        if not container or not image or (access is None and service.stack != CPU):
             without_image.append(short_name(service.server.study.profile))
             continue
         ids = _numbers(machine, service.stack, service.server)
@@ -250,6 +265,8 @@ def _command(machine: Machine, service: _Service, port: int) -> str:
 
 def _swapped(machine: Machine, service: _Service) -> dict[str, object]:
     model: dict[str, object] = {"cmd": f"{shlex.join(service.words)} --port ${{PORT}}"}
+    if service.asked_as:
+        model["useModelName"] = service.asked_as
     environment = _environment(machine, service)
     if environment:
         model["env"] = environment

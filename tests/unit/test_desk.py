@@ -242,6 +242,32 @@ def swapped(found: Desk) -> dict[str, Any]:
     return models
 
 
+@pytest.mark.parametrize(
+    ("line", "gpu", "name"),
+    [
+        (f"{SMALL} engine=vllm quant=bf16", "A100 80GB", SMALL),
+        (f"{WHISPER} engine=vllm quant=bf16", "A100 80GB", WHISPER),
+        (f"{SMALL} engine=sglang quant=bf16", "A100 80GB", SMALL),
+        (f"{SMALL} engine=mlx quant=bf16", "M4 Max 64GB", SMALL),
+        (f"{SMALL} engine=llama.cpp", "A100 80GB", None),
+    ],
+)
+def test_llama_swap_asks_each_server_by_the_name_that_it_knows(
+    line: str, gpu: str, name: str | None
+) -> None:
+    """vLLM refuses the name of the file's entry: "The model `qwen3-8b` does not exist"."""
+    ((_, model),) = swapped(placed(line, gpu=gpu)).items()
+    assert model.get("useModelName") == name
+
+
+def test_servers_of_mlx_are_in_llama_swap_and_in_no_container() -> None:
+    found = placed(SMALL, TINY, gpu="M4 Max 64GB")
+    engines = [model.server.config.estimate.engine.slug for model in found.models if model.server]
+    assert engines == ["mlx", "mlx"] and len(swapped(found)) == 2
+    assert all(it["cmd"].startswith("mlx_lm.server --model") for it in swapped(found).values())
+    assert found.files.compose == "" and "desk_no_server" not in {it.code for it in found.notes}
+
+
 def test_each_driver_counts_its_own_devices_from_0() -> None:
     """The RTX 3090 is the second device of the machine, and the first that CUDA has."""
     found = placed(f"{SMALL} engine=vllm", gpu="RX 7900 XTX + 3090")
