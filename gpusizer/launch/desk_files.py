@@ -31,6 +31,7 @@ _LLAMA_CPP = "llama.cpp"
 _FIRST_PORT = 8001
 _CONTINUED = "\\\n"
 _MACRO = "${"
+_ON_DEMAND = "on-demand"
 _DOWNLOAD_SECONDS = 3600  # a first start may download weights
 # Variables that choose devices, of stacks that `containers.toml` names none for. Vulkan's lists
 # physical devices of every vendor (ggml/src/ggml-vulkan/ggml-vulkan.cpp of llama.cpp).
@@ -184,6 +185,9 @@ def _compose(machine: Machine, services: Sequence[_Service]) -> tuple[str, list[
     if not written:
         return "", without_image
     header = _header(machine, (service.stack for service in services if service.name in written))
+    waiting = [it.name for it in services if it.name in written and not it.server.stays]
+    if waiting:
+        header += f"# {_ON_DEMAND}, one at a time: docker compose up -d {waiting[0]}\n"
     text = header + yaml_text({"services": written, "volumes": {"weights": None}})
     return text, without_image
 
@@ -203,7 +207,7 @@ def _compose_service(
     health = f"curl -fsS http://localhost:{container.port}/health || exit 1"
     body: dict[str, object] = {"image": image}
     if not service.server.stays:
-        body["profiles"] = ["on-demand"]
+        body["profiles"] = [_ON_DEMAND]
     if container.entrypoint:
         body["entrypoint"] = list(container.entrypoint)
     body |= {
@@ -247,7 +251,7 @@ def _llama_swap(machine: Machine, services: Sequence[_Service]) -> str:
             "members": stay,
         }
     if wait:
-        groups["on-demand"] = {"swap": True, "exclusive": False, "members": wait}
+        groups[_ON_DEMAND] = {"swap": True, "exclusive": False, "members": wait}
     written: dict[str, object] = {
         "healthCheckTimeout": _DOWNLOAD_SECONDS,
         "models": models,

@@ -374,6 +374,8 @@ def test_a_model_that_waits_has_a_profile_in_compose_and_a_time_to_load() -> Non
     for name, service in compose_of(found).items():
         names = [model.profile.repo_id.partition("/")[2].lower() for model in waiting]
         assert service.get("profiles") == (["on-demand"] if name in names else None)
+    # The profile would start all of them at once, for which there is no room.
+    assert "# on-demand, one at a time: docker compose up -d qwen3-14b\n" in found.files.compose
 
 
 @pytest.mark.parametrize(
