@@ -88,5 +88,5 @@ _MODELS: Columns[DeskModel] = {
     "holds GiB": _held,
     "told": lambda model: model.server.told if model.server else "",
     "context": _context,
-    "reads weights in": _load,
+    "weights in": _load,
 }
