@@ -93,11 +93,12 @@ def part_of(
     marketing_gb: float,
     units: float,
     bandwidth: float,
-    about: Note,
+    about: Note | None = None,
 ) -> Gpu:
     """Return a part of a card as a card with one device and without a price.
 
-    `units` and `bandwidth` are its shares of the board's multiprocessors and bandwidth.
+    `units` and `bandwidth` are its shares of the board's multiprocessors and bandwidth; `about` is
+    what its reader must know.
     """
     rates = {field: rate * units for field in _RATES if (rate := getattr(gpu, field)) is not None}
     whole = gpu.bandwidth_bytes_per_second
@@ -126,9 +127,29 @@ def part_of(
         rent=None,
         street=None,
         similar=None,
-        statements=(*gpu.statements, about),
+        statements=gpu.statements if about is None else (*gpu.statements, about),
         **rates,
     )
+
+
+@cache
+def device_of(gpu: Gpu) -> Gpu:
+    """Return one of a board's devices as a card of its own, which shares no link with the others;
+    the card itself where it has one."""
+    devices = gpu.devices_per_board
+    if devices == 1:
+        return gpu
+    part = part_of(
+        gpu,
+        slug=f"{gpu.slug}-device",
+        name=gpu.name,
+        memory_bytes=gpu.device_memory_bytes,
+        marketing_gb=gpu.memory_marketing_gb / devices,
+        units=1 / devices,
+        bandwidth=1 / devices,
+    )
+    torch = gpu.torch_memory_bytes and gpu.device_torch_memory_bytes
+    return replace(part, torch_memory_bytes=torch, torch_memory_basis=gpu.torch_memory_basis)
 
 
 _RATES = (

@@ -301,6 +301,23 @@ def test_models_keep_to_devices_of_one_vendor_where_that_loses_nothing() -> None
     assert "rig_vulkan" not in {note.code for note in found.notes}
 
 
+@pytest.mark.parametrize("gpu", ["Arc Pro B60 Dual", "MI250"])
+def test_a_model_may_live_on_one_device_of_a_board(gpu: str) -> None:
+    """Both models were divided over both devices of the board."""
+    found = placed(MEDIUM, SMALL, gpu=gpu)
+    assert [model.server and model.server.devices for model in found.models] == [(0,), (1,)]
+    board = found.machine.gpu
+    assert board.devices_per_board == 2 and found.machine.boards == 1
+    for device, model in zip(found.devices, found.models, strict=True):
+        assert device.gpu == board and device.free_bytes == board.device_free_bytes
+        assert model.server is not None
+        alone = model.server.config.gpu
+        assert alone.device_memory_bytes == board.device_memory_bytes
+        assert alone.bandwidth_bytes_per_second == pytest.approx(
+            (board.bandwidth_bytes_per_second or 0) / 2
+        )
+
+
 def test_a_part_in_system_memory_is_as_small_as_the_devices_allow() -> None:
     """A card of 24 GB stayed empty, and all 58 GiB of the large model were in system memory."""
     lines = ("meta-llama/Llama-3.3-70B-Instruct users=8", "Qwen/Qwen3-Embedding-8B")

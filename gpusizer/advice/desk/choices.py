@@ -23,6 +23,7 @@ from gpusizer.fit.run_configs import enumerate_configs
 from gpusizer.fit.study import QuantOption, Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
+from gpusizer.gpus.mig import device_of
 from gpusizer.memory.estimate import MemoryEstimate
 
 MOST_DEVICES = 8
@@ -68,9 +69,15 @@ def rooms_of(machine: Machine) -> tuple[Room, ...]:
     return tuple(Room(kinds.index(gpu), gpu.device_free_bytes) for gpu in machine.gpus)
 
 
+def as_devices(machine: Machine) -> Machine:
+    """Return a machine with each device of its boards as a card, which a model may take alone."""
+    return replace(machine, gpus=tuple(map(device_of, machine.gpus)))
+
+
 def choices_on(study: Study, machine: Machine) -> Choices:
     """Return the ways of a model on a machine that surely fit, without those that take as much as
     one that it prefers."""
+    machine = as_devices(machine)
     found = [
         (_preference(study, config), config)
         for gpus in _sets(machine)
@@ -187,9 +194,6 @@ def _part_of(machine: Machine, gpus: Sequence[Gpu]) -> Machine:
 
 def _whole(study: Study, part: Machine) -> Iterator[RunConfig]:
     # Ways that are not usual are tried where no usual one is enough, as for one model alone.
-    if len(part.gpus) % part.gpu.devices_per_board:
-        return
-
     def is_passed_over(option: QuantOption) -> bool:
         return not option.engine.abilities.serves and study.workload.engine is None
 

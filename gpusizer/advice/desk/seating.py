@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gpusizer.advice.capacity_limits import SureLimits
-from gpusizer.advice.desk.choices import Choices, share_of
+from gpusizer.advice.desk.choices import Choices, as_devices, share_of
 from gpusizer.advice.desk.placing import Placing
 from gpusizer.advice.desk.rooms import Seat
 from gpusizer.fit.fit import Fit
@@ -70,6 +70,7 @@ def servers_of(
     machine: Machine, models: Sequence[Choices], placing: Placing
 ) -> tuple[DeskServer | None, ...]:
     """Return the server of each model, None for one that nothing loads."""
+    machine = as_devices(machine)
     servers: list[DeskServer | None] = [None] * len(models)
     left = [gpu.device_free_bytes for gpu in machine.gpus]
     for start, (number, seat) in enumerate(_in_order(models, placing), start=1):
