@@ -10,34 +10,26 @@ from gpusizer.advice.conclusion.desk import conclude_desk
 from gpusizer.advice.desk.changes import (
     Change,
     ChangeSearch,
-    all_can_stay,
-    place_all,
     smallest_change,
 )
-from gpusizer.advice.desk.choices import MOST_DEVICES, Choices, choices_on
+from gpusizer.advice.desk.choices import MOST_DEVICES, Choices
 from gpusizer.advice.desk.memories import DeskDevice, DeskMemory, devices_of, system_memory_of
 from gpusizer.advice.desk.placing import Placing
 from gpusizer.advice.desk.seating import DeskServer, servers_of
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.validation import fail
-from gpusizer.fit.division import max_boards
-from gpusizer.fit.filters import most_boards, narrowed
 from gpusizer.fit.machine import VULKAN_NAME, Machine, build_machine
 from gpusizer.fit.machine_parser import parse_rig
-from gpusizer.fit.recommendation import can_be_bought
-from gpusizer.fit.run_configs import least_bytes
 from gpusizer.fit.study import QuantPair, Study
-from gpusizer.gpus import Gpu
-from gpusizer.gpus.costs import PlanCosts, plan_costs
+from gpusizer.gpus.costs import PlanCosts
 from gpusizer.gpus.costs.plan import LoadTimes, load_times
-from gpusizer.gpus.on_offer import ended_support
-from gpusizer.gpus.purchase import current_day
-from gpusizer.gpus.user_gpus import UserGpus, with_used_memory
+from gpusizer.gpus.user_gpus import UserGpus
 from gpusizer.launch.desk_files import DeskFiles, desk_files
 from gpusizer.memory.engines.llama_layers import DEFAULT_UBATCH
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import Task, kind_of, task_of
+from gpusizer.usecases.desk_machine import PlacedDesk, cheapest_machine
 from gpusizer.usecases.near_models import suggesting_models
 from gpusizer.usecases.requests.desk_request import DeskLine, DeskRequest, Role
 from gpusizer.usecases.requests.question import Question
@@ -45,7 +37,6 @@ from gpusizer.usecases.requests.request_fields import unnamed_notes
 from gpusizer.usecases.requests.selection import every_quant
 from gpusizer.usecases.sizer import Sizer
 
-_BOARDS = (1, 2, 4)
 _LEAST_BITS = 3  # of a quantization that makes room: below it less context or another GPU is better
 _ROLE_OF: dict[Task, Role] = {
     "text": "chat",
@@ -139,17 +130,6 @@ def _start_place(model: DeskModel) -> tuple[bool, bool, int]:
     return model.server is None, start is None, start or 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    # Models on a machine; of one that was looked for its costs, and whether the search on a
-    # cheaper one was cut short.
-    machine: Machine
-    choices: Sequence[Choices]
-    placing: Placing
-    costs: PlanCosts | None = None
-    is_cut_short: bool = False
-
-
 def desk(sizer: Sizer, request: DeskRequest) -> Desk:
     """Place the models of a request on its machine, or on the cheapest that keeps all loaded.
 
@@ -168,9 +148,9 @@ def desk(sizer: Sizer, request: DeskRequest) -> Desk:
     studies = [studied[text] for text in request.models]
     must_stay = [line.must_stay for line in lines]
     if machine is None:
-        placed = _bought(sizer, request, studies, must_stay)
+        placed = cheapest_machine(sizer.catalogue, request, studies, must_stay)
     else:
-        placed = _named(machine, studies, must_stay)
+        placed = PlacedDesk.on_machine(machine, studies, must_stay)
     machine, choices, placing = placed.machine, placed.choices, placed.placing
     servers = servers_of(machine, choices, placing)
     models = tuple(
@@ -260,81 +240,6 @@ def _changes(machine: Machine, choices: Sequence[Choices]) -> ChangeSearch:
 def _every(study: Study) -> Sequence[QuantPair]:
     every = every_quant(study.profile, study.workload.engine, also=study.quants)
     return [pair for pair in every if pair[0].bits >= _LEAST_BITS or pair in study.quants]
-
-
-def _named(machine: Machine, studies: Sequence[Study], must_stay: Sequence[bool]) -> _Placed:
-    choices = [choices_on(study, machine) for study in studies]
-    return _Placed(machine, choices, place_all(machine, choices, must_stay))
-
-
-def _bought(
-    sizer: Sizer, request: DeskRequest, studies: Sequence[Study], must_stay: Sequence[bool]
-) -> _Placed:
-    # On the cheapest boards that keep all loaded. Raises InvalidRequest if none do.
-    large_first = sorted(studies, key=lambda study: -_least_bytes(study))
-    least, is_cut_short = sum(map(_least_bytes, studies)), False
-    for gpu, boards in _for_sale(sizer, request):
-        machine = Machine.with_boards(
-            gpu,
-            boards,
-            request.ram_bytes,
-            request.disk_bytes_per_second,
-            request.ram_bytes_per_second,
-        )
-        if _memory_bytes(machine) < least:
-            continue
-        found = _together(large_first, machine)
-        if found is None:
-            continue
-        choices = [found[study] for study in studies]
-        can_stay = all_can_stay(machine, choices)
-        placing = place_all(machine, choices, must_stay) if can_stay else None
-        if placing is not None and placing.all_stay:
-            costs = plan_costs(gpu, boards, None, request.assumptions)
-            return _Placed(machine, choices, placing, costs, is_cut_short)
-        is_cut_short = is_cut_short or can_stay is not False
-    raise fail("gpu", "", "no_gpu_for_desk")
-
-
-def _together(studies: Sequence[Study], machine: Machine) -> dict[Study, Choices] | None:
-    # Choices of each model; None if one has none, or if all memory is too little.
-    left = _memory_bytes(machine)
-    known: dict[Study, Choices] = {}
-    for study in studies:
-        if study not in known:
-            known[study] = choices_on(study, machine)
-        choices = known[study]
-        left -= choices.least_bytes
-        if not choices.all or left < 0:
-            return None
-    return known
-
-
-def _memory_bytes(machine: Machine) -> int:
-    return sum(gpu.device_free_bytes for gpu in machine.gpus) + (machine.free_ram_bytes or 0)
-
-
-def _least_bytes(study: Study) -> float:
-    return min(least_bytes(study, quant, native) for quant, native in study.quants)
-
-
-def _for_sale(sizer: Sizer, request: DeskRequest) -> Iterator[tuple[Gpu, int]]:
-    """GPUs that pass the filters and are sold today, one to four boards, the cheapest first."""
-    catalogue = narrowed(sizer.catalogue, request.filters.groups)
-    catalogue, today = with_used_memory(catalogue, request.own_memory), current_day()
-    offers = [
-        (gpu.buy_usd * boards, boards, gpu.slug, gpu)
-        for gpu in catalogue.gpus
-        for boards in _BOARDS
-        if gpu.buy_usd is not None
-        and gpu.devices_per_board * boards <= MOST_DEVICES
-        and boards <= (most_boards(gpu, request.filters) or 0)
-        and can_be_bought(gpu, boards, today)
-        and boards <= max_boards(gpu)
-        and ended_support(gpu) is None
-    ]
-    for _, boards, _, gpu in sorted(offers, key=lambda offer: offer[:3]):
-        yield gpu, boards
 
 
 def _about_machine(
