@@ -32,6 +32,22 @@ def rooms(*free_bytes: int) -> tuple[Room, ...]:
     return tuple(Room(kinds.index(free), free) for free in free_bytes)
 
 
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_pools_have_room_where_some_group_has(data: st.DataObject) -> None:
+    devices, takings = st.integers(0, 12), st.builds(Taking, st.integers(1, 12), st.integers(0, 40))
+    left = data.draw(st.tuples(*[devices] * 5))
+    shares = data.draw(st.tuples(*[st.integers(0, 92)] * 5))
+    pools = (((0, 1, 2), data.draw(st.integers(1, 3))), ((3, 4), data.draw(st.integers(1, 2))))
+    held = tuple(data.draw(takings) for _, count in pools for _ in range(count))
+    groups = tuple(
+        (*first, *last) for first, last in product(*(combinations(them, n) for them, n in pools))
+    )
+    state = RoomLeft(left, None, shares, (92,) * 5)
+    by_group = state.has_room(PlaceOption(groups, held))
+    assert state.has_room(PlaceOption(groups, held, pools)) is by_group
+
+
 def test_the_large_model_gets_the_large_device() -> None:
     large = DeskWish((option(20, (0,), (1,)),))
     small = DeskWish((option(10, (0,), (1,)),))
@@ -97,6 +113,7 @@ def options_of(draw: st.DrawFn, devices: tuple[Room, ...]) -> tuple[PlaceOption,
         found.append(
             PlaceOption(
                 groups=tuple(combinations(same, count)),
+                pools=draw(st.sampled_from(((), ((same, count),)))),
                 takings=(Taking(draw(sizes), share),) * count,
                 alike=draw(st.sampled_from(((), same))),
                 ram_bytes=draw(st.sampled_from((0, 0, 5))),

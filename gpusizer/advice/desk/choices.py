@@ -92,7 +92,8 @@ def choices_on(study: Study, machine: Machine) -> Choices:
     for key, config in found:
         more = max(0, _loss(study, config) - least_loss)
         option = PlaceOption(
-            groups=_groups(machine, config.machine.gpus),
+            groups=_groups(pools := _pools(machine, config.machine.gpus)),
+            pools=pools,
             takings=_takings(config),
             alike=_alike(machine, config),
             ram_bytes=_ram_bytes(config),
@@ -165,8 +166,12 @@ def _sets(machine: Machine) -> Iterable[tuple[Gpu, ...]]:
     ]
 
 
-def _groups(machine: Machine, gpus: Sequence[Gpu]) -> tuple[tuple[int, ...], ...]:
-    own = [[*combinations(_places(machine, gpu), n)] for gpu, n in Counter(gpus).items()]
+def _pools(machine: Machine, gpus: Sequence[Gpu]) -> tuple[tuple[tuple[int, ...], int], ...]:
+    return tuple((tuple(_places(machine, gpu)), n) for gpu, n in Counter(gpus).items())
+
+
+def _groups(pools: Sequence[tuple[Sequence[int], int]]) -> tuple[tuple[int, ...], ...]:
+    own = [[*combinations(devices, count)] for devices, count in pools]
     return tuple(tuple(d for part in parts for d in part) for parts in product(*own))
 
 

@@ -213,10 +213,13 @@ class _Search:
     ) -> Iterator[tuple[tuple[int, ...], RoomLeft]]:
         # Of devices that are alike and have as much left, one is tried for all; those with the
         # most left come first.
+        if option.pools and not state.has_room(option):
+            return
         groups = self._of_alike(option, state) if option.alike else option.groups
         seen: set[tuple[object, ...]] = set()
+        kinds = [self._kind_of(state, device) for device in range(len(self.rooms))]
         for group in groups:
-            alike = tuple(self._kind_of(state, device) for device in group)
+            alike = tuple(map(kinds.__getitem__, group))
             if alike in seen:
                 continue
             seen.add(alike)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 MOST_MODELS = 8
 _MOST_PLACE, _MOST_LOSS, _MOST_UNREADY = 63, 15, 7  # larger ones count as these
@@ -51,6 +52,8 @@ class PlaceOption:
 
     Attributes:
         groups: sets of devices that it may take, each in the order of `takings`.
+        pools: devices of each of its kinds and how many it takes of them, if the groups are all
+            such sets, each in the order of the devices; otherwise ().
         alike: devices of one kind, if the groups are all their sets of one size and it takes the
             same of each; otherwise ().
         takings: what it takes of each device of a group.
@@ -66,6 +69,7 @@ class PlaceOption:
 
     groups: tuple[tuple[int, ...], ...]
     takings: tuple[Taking, ...]
+    pools: tuple[tuple[tuple[int, ...], int], ...] = ()
     alike: tuple[int, ...] = ()
     ram_bytes: int = 0
     most_share: int = HUNDREDTHS
@@ -129,6 +133,8 @@ class RoomLeft:
             return False
         if option.alike:
             return len(self.with_room(option)) >= len(option.takings)
+        if option.pools:
+            return self._has_room_in_pools(option)
         return any(
             self._has_room_in(option.takings, option.most_share, group) for group in option.groups
         )
@@ -137,6 +143,17 @@ class RoomLeft:
         """Return the devices that have enough left for an option that takes as much of each."""
         takings = option.takings[:1]
         return [n for n in option.alike if self._has_room_in(takings, option.most_share, (n,))]
+
+    def _has_room_in_pools(self, option: PlaceOption) -> bool:
+        # Of each kind the first device that has room for it takes the next part: a later one would
+        # leave fewer for those that follow.
+        takings = iter(option.takings)
+        for devices, count in option.pools:
+            left = iter(devices)
+            for taking in islice(takings, count):
+                if not any(self._has_room_in((taking,), option.most_share, (n,)) for n in left):
+                    return False
+        return True
 
     def _has_room_in(
         self, takings: Sequence[Taking], most_share: int, group: Sequence[int]
