@@ -23,7 +23,7 @@ from gpusizer.fit.machine import CPU, VULKAN_NAME, Machine
 from gpusizer.launch.containers import ACCESS, CONTAINERS, HUB_CACHE, Container, GpuAccess
 from gpusizer.launch.deployment import name_of, yaml_text
 from gpusizer.launch.start import PUBLISHER, start_of
-from gpusizer.memory.engines.vllm.releases import takes_cache_bytes
+from gpusizer.memory.engines.vllm.releases import takes_cache_bytes, takes_runner
 from gpusizer.model.profile import ModelProfile
 
 _CUDA = "CUDA"
@@ -46,6 +46,8 @@ _OF_ROLE: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("sglang", "embeddings"): ("--is-embedding",),
     ("sglang", "reranking"): ("--is-embedding",),
 }
+# Those of vLLM before it had a runner.
+_TASKS = {"embeddings": ("--task", "embed"), "reranking": ("--task", "score")}
 # Engines with a server that one command starts, which answers at `/health` (mlx_lm/server.py).
 _SERVERS = frozenset({*CONTAINERS, "mlx"})
 _MODEL_OPTIONS = ("--model", "--model-path")
@@ -153,8 +155,9 @@ def _service(
 def _more_options(role: str, server: DeskServer) -> Iterator[str]:
     config = server.config
     engine = config.estimate.engine.slug
-    yield from _OF_ROLE.get((engine, role), ())
     version = server.study.workload.engine_version
+    has_task = engine == "vllm" and not takes_runner(version)
+    yield from (_TASKS.get(role, ()) if has_task else _OF_ROLE.get((engine, role), ()))
     if engine == "vllm" and server.cache_bytes and takes_cache_bytes(version):
         yield from ("--kv-cache-memory-bytes", str(server.cache_bytes))
     if engine == _LLAMA_CPP and config.arranged is None and len(server.devices) > 1:

@@ -243,6 +243,23 @@ def swapped(found: Desk) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        ("role=embeddings engine=vllm", "--runner pooling"),
+        ("role=embeddings engine=vllm engine_version=0.10.1", "--runner pooling"),
+        ("role=embeddings engine=vllm engine_version=0.10.0", "--task embed"),
+        ("role=reranking engine=vllm engine_version=0.9.2", "--task score"),
+        ("role=reranking engine=llama.cpp", "--reranking"),
+    ],
+)
+def test_a_server_is_told_what_its_model_is_for(line: str, options: str) -> None:
+    """vLLM up to 0.10.0 does not start with --runner."""
+    (command,) = placed(f"{BGE} {line}", gpu="3090").files.commands
+    asked = [it for it in ("--runner", "--task", "--reranking", "--embeddings") if it in command]
+    assert options in command and len(asked) == 1
+
+
+@pytest.mark.parametrize(
     ("line", "gpu", "name"),
     [
         (f"{SMALL} engine=vllm quant=bf16", "A100 80GB", SMALL),

@@ -99,6 +99,7 @@ def caches_honoured(version: str | None) -> tuple[str, ...]:
 _FREE_MEMORY_CHECKED = (0, 9, 1)
 # Pull request 21489, merged in the summer of 2025; releases of before 0.11 are not told it.
 _CACHE_BYTES_TAKEN = (0, 11, 0)
+_RUNNER_TAKEN = (0, 10, 1)  # pull request 21470 of July 2025, after 0.10.0
 
 # 0.11.0 of the start of October 2025 lacks it: issue 26858 of two weeks later asks for it, pull
 # request 27621 of the end of that month adds it. Which release has it first is not told.
@@ -125,6 +126,12 @@ def is_newer(version: str | None, last: str) -> bool:
     if number is None or known is None:
         return vllm_release(version).generation != "V0"
     return number > known
+
+
+def takes_runner(version: str | None) -> bool:
+    """Return whether `--runner` says what a model is for, and not `--task`."""
+    number = _number_of(version)
+    return number is None or number >= _RUNNER_TAKEN
 
 
 def takes_offloading_size(version: str | None) -> bool:
