@@ -24,7 +24,7 @@ class Support(NamedTuple):
 
     kind: bool  # the engine runs this kind of model
     cache: bool  # its cache can have the requested type
-    # notes on requested degrees of parallelism that it refuses, and on a model that it dropped
+    # notes on requested degrees of parallelism that it refuses, and on a model without code for it
     refused: tuple[Note, ...]
 
     @classmethod
@@ -33,7 +33,10 @@ class Support(NamedTuple):
         return cls(
             kind_of(profile) in engine.abilities.kinds,
             has_cache_type(engine, workload.kv_dtype),
-            (*_dropped(engine, profile, workload), *refused_degrees(engine, workload, profile)),
+            (
+                *_without_code(engine, profile, workload),
+                *refused_degrees(engine, workload, profile),
+            ),
         )
 
     @property
@@ -42,9 +45,9 @@ class Support(NamedTuple):
         return self.kind and self.cache and not self.refused
 
 
-def _dropped(engine: Engine, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
-    last = engine.dropped_after(profile, workload)
-    return () if last is None else (Note("engine_dropped_model", engine=engine.name, version=last),)
+def _without_code(engine: Engine, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
+    refusal = engine.refusal(profile, workload)
+    return () if refusal is None else (refusal,)
 
 
 def has_cache_type(engine: Engine, kv_dtype: str) -> bool:
@@ -128,6 +131,9 @@ def _lacks_build(engine: Engine, kind: KernelClass) -> str | None:
         return "engine_needs_newer"
     if kind.vendor == "AMD" and engine.abilities.amd_attention and kind.flash_attention_2 == "no":
         return "engine_needs_attention"
+    targets = engine.abilities.amd_targets
+    if kind.vendor == "AMD" and targets and kind.compute_capability not in targets:
+        return "engine_lacks_target"
     return None
 
 

@@ -3,8 +3,8 @@
     audience   offered to it (`gpusizer/fit/audience.toml`), then possible alternatives
     room       surely fits, with at least a tenth of each card to spare
     support    the vendor's software has not left the architecture behind
-    evidence   such cards were measured; the low end of the band is near, and as fast as asked for
     on_offer   sold or commonly rented out today
+    evidence   such cards were measured; the low end of the band is near, and as fast as asked for
     speed      tokens/s for each user as asked for, or as fast as one reads
     computer   goes into one ordinary computer, is one, or is rented with one
     value      US dollars for an hour of work, rented or owned, whichever is less, for each token
@@ -115,7 +115,7 @@ class Conditions(ABC):
     def key(self) -> tuple[float, ...]:
         is_kept_back = self.suitability.kept_back is not None
         supported, offered = self.ended_support is None, not self.not_on_offer
-        missed = (not self.room, not supported, not self.evident, not offered)
+        missed = (not self.room, not supported, not offered, not self.evident)
         return (
             float(is_kept_back) + float(not self.stands_beside),
             float(self.suitability.to_be_made),

@@ -166,11 +166,11 @@ class Gpu:
 
     @cached_property
     def kernel_class(self) -> KernelClass:
-        """Properties that kernels depend on; of compute capabilities only NVIDIA's."""
+        """Properties that kernels depend on; compute capabilities of NVIDIA, targets of AMD."""
         return KernelClass(
             self.software,
             self.vendor,
-            self.compute_capability if self.vendor == "NVIDIA" else "",
+            self.compute_capability if self.vendor in ("NVIDIA", "AMD") else "",
             self.fp8_support,
             self.fp4_support,
             self.int8_support,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
 from gpusizer.core.errors import NoWeights
-from gpusizer.core.loose_values import list_in, object_in
+from gpusizer.core.loose_values import JsonValue, list_in, object_in
 from gpusizer.core.messages import Note
 from gpusizer.hub.snapshot import ADAPTER_COMPONENT, Config, RepoFacts, RepoSnapshot, Variant
 from gpusizer.model.architecture import (
@@ -41,6 +41,7 @@ from gpusizer.model.weights import (
 )
 
 HEADERS = "headers"
+_LANGUAGE_PARTS = ("text_config", "llm_config")  # of a configuration with several senses
 _KV_CACHE_BYTES = 2  # contract: kv_cache_bytes_per_token is for a 16-bit cache
 
 
@@ -112,8 +113,9 @@ class ModelProfile(RepoFacts):
     picture_rule: PictureRule | None = None
     # keys and values of a picture read by cross-attention, in 16 bits; None for other models
     attended_picture_bytes: int | None = None
-    # class that the configuration names, "" without one
-    class_name: str = ""
+    # classes and model types that the configuration names, the model's before its language part's
+    model_classes: tuple[str, ...] = ()
+    model_types: tuple[str, ...] = ()
     # draft model of the request, or None
     draft: DraftModel | None = None
 
@@ -159,6 +161,8 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
             groups = mark_tied_output(groups)
     if quantization is not None:
         groups = without_padding(groups, main.config, quantization.method)
+    whole = object_in(config)
+    parts = [whole, *(object_in(whole.get(part)) for part in _LANGUAGE_PARTS)]
     pipeline = pipeline_shape(snapshot) if snapshot.format == "diffusers" else None
     return ModelProfile(
         **snapshot.facts,
@@ -184,13 +188,15 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
         pipeline=pipeline,
         picture_rule=picture_rule(config),
         attended_picture_bytes=attended_picture_bytes(config),
-        class_name=_class_name(config),
+        model_classes=_texts(part.get("architectures") for part in parts),
+        model_types=_texts([part.get("model_type")] for part in parts),
     )
 
 
-def _class_name(config: Config | None) -> str:
-    names = list_in(object_in(config).get("architectures"))
-    return names[0] if names and isinstance(names[0], str) else ""
+def _texts(lists: Iterable[JsonValue]) -> tuple[str, ...]:
+    # The first of each list.
+    firsts = (value for values in lists for value in list_in(values)[:1])
+    return tuple(value for value in firsts if isinstance(value, str))
 
 
 def _variant_name(snapshot: RepoSnapshot) -> str | None:

@@ -3,8 +3,8 @@
     audience   offered for tuning (`gpusizer/fit/audience.toml`), then what may appear beside it
     room       surely fits, with at least a tenth of each device to spare
     support    the vendor's software has not left the architecture behind
-    evidence   training was measured on such GPUs
     on_offer   sold or commonly rented out today
+    evidence   training was measured on such GPUs
     trains     multiplies 16-bit matrices in hardware, in BF16
     speed      tokens/s as asked for, or the whole run within a week
     links      one board, or all boards joined by NVLink or a similar fabric

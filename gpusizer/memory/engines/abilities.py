@@ -38,6 +38,7 @@ class Abilities:
     unpacks_fp8: float | None = None
     unpacks_fp4: float | None = None
     amd_attention: bool = False  # its AMD kernels need a target that has a FlashAttention build
+    amd_targets: frozenset[str] = frozenset()  # targets that its AMD kernels have; empty for any
     kinds: frozenset[ModelKind] = frozenset({"decoder"})
     # Its files; engines of GGUF files need a checkpoint converted.
     reads: FileFormat = "checkpoint"
@@ -93,7 +94,7 @@ class Abilities:
 
 
 _TABLES: Mapping[str, StoredObject] = toml_of(__file__)
-_SETS = frozenset({"kinds", "draft_methods", "stacks"})
+_SETS = frozenset({"kinds", "draft_methods", "stacks", "amd_targets"})
 
 
 def stated(slug: str) -> Arguments:

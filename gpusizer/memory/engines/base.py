@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly
 from gpusizer.core.messages import Note
 from gpusizer.memory.engines.abilities import Abilities
+from gpusizer.memory.engines.known_models import READ_AT, known_models
 from gpusizer.memory.kv_cache import NO_LIMIT, grows, kv_cache_bytes
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
@@ -167,9 +168,19 @@ class Engine(ABC):
         """Return its rule for memory that other programs hold."""
         return SHARES_FREE_MEMORY
 
-    def dropped_after(self, profile: ModelProfile, workload: Workload) -> str | None:
-        """Return the last release that runs the model, None if the requested one does."""
-        return None
+    def refusal(self, profile: ModelProfile, workload: Workload) -> Note | None:
+        """Return why it has no code for the model, None if it has or that is not known."""
+        reads_gguf = self.abilities.reads == "gguf"
+        reader, stored = "gguf" if reads_gguf else self.slug, profile.quantization
+        made_for_it = profile.format == reader or (stored is not None and stored.method == reader)
+        types = (name.removesuffix("_text") for name in profile.model_types)
+        names = profile.model_classes if reads_gguf else (*profile.model_types, *types)
+        if reader not in READ_AT or made_for_it or not names:
+            return None
+        if not known_models()[reader].isdisjoint(names):
+            return None
+        named = (profile.model_classes or names)[0]
+        return Note("engine_lacks_model", engine=self.name, model=named, release=READ_AT[reader])
 
     def keeps_prefixes(self, workload: Workload) -> bool:
         """Return whether its version can keep the cache of earlier prompts in system memory."""

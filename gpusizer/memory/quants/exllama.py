@@ -29,11 +29,11 @@ def exllama_runs(quant: Quant, profile: ModelProfile) -> bool:
     # Any other is refused (ExLlamaV3) or taken for a Llama with a warning (ExLlamaV2,
     # `architecture.py`), which fails with experts or a latent attention.
     arch = profile.architecture
-    return arch is not None and (kind, arch.model_type.removesuffix(_PART)) in _recognised()
+    return arch is not None and (kind, arch.model_type.removesuffix(_PART)) in recognised()
 
 
 @cache
-def _recognised() -> frozenset[tuple[str, str]]:
+def recognised() -> frozenset[tuple[str, str]]:
     """Return format and model type of every row. Raise MalformedTable."""
     rows = read_table(
         DATA_DIR / "exllama_architectures.csv",

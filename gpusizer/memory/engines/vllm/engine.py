@@ -84,9 +84,11 @@ class VllmEngine(Engine):
             return FreeRule("others_subtracted")
         return FreeRule("checked_at_start", context_bytes().high)
 
-    def dropped_after(self, profile: ModelProfile, workload: Workload) -> str | None:
-        last = last_releases().get(profile.class_name)
-        return last if last is not None and is_newer(workload.engine_version, last) else None
+    def refusal(self, profile: ModelProfile, workload: Workload) -> Note | None:
+        last = last_releases().get(next(iter(profile.model_classes), ""))
+        if last is None or not is_newer(workload.engine_version, last):
+            return None
+        return Note("engine_dropped_model", engine=self.name, version=last)
 
     def keeps_prefixes(self, workload: Workload) -> bool:
         return takes_offloading_size(workload.engine_version)
