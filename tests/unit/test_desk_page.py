@@ -54,7 +54,7 @@ def test_an_example_is_answered_and_its_address_brings_it_back(name: str) -> Non
     *_, shown = questions.desk(FormCall(fields))
     assert 'id="gs-desk"' in shown["answer"]
     assert form.read(str(shown["query"])) == fields
-    *_, again = questions.desk(FormCall({}, wishes=(PageEvent("load", str(shown["query"])),)))
+    *_, again = questions.desk(FormCall({}, events=(PageEvent("load", str(shown["query"])),)))
     assert again == shown
 
 
@@ -69,7 +69,7 @@ def test_nothing_is_asked_without_a_model_unless_the_visitor_does() -> None:
     assert [*questions.desk(FormCall({"models": "", "gpu": "3090"}))] == [{}]
     cleared = FormCall({}, "models=x", (PageEvent("load", "tab=desk"),))
     assert [*questions.desk(cleared)] == [START]
-    *_, shown = questions.desk(FormCall({"models": ""}, wishes=(PageEvent("ask", ""),)))
+    *_, shown = questions.desk(FormCall({"models": ""}, events=(PageEvent("ask", ""),)))
     assert "gs-error" in str(shown["answer"])
 
 
@@ -261,7 +261,7 @@ def test_models_of_a_hostile_address_are_bounded_and_escaped(line: str, joint: s
     query = urlencode({"tab": "desk", "models": text, "gpu": "3090"}, errors="surrogatepass")
     read = FORMS["desk"].read(query)
     assert 0 < len(read["models"]) <= 2400
-    *_, shown = page_handlers().questions.desk(FormCall({}, wishes=(PageEvent("load", query),)))
+    *_, shown = page_handlers().questions.desk(FormCall({}, events=(PageEvent("load", query),)))
     answer = str(shown["answer"])
     assert "gs-error" in answer and len(answer) < 10_000
     inert(answer)

@@ -30,9 +30,9 @@ STATED = {
 
 def shown(address: str = "", query: str = "", **typed: str) -> dict[str, Any]:
     """Return the last of what the page shows for an address or for what is typed."""
-    wishes = (PageEvent("load", address),) if address else ()
+    events = (PageEvent("load", address),) if address else ()
     fields = PageState.from_query(query).form if query else {}
-    *_, last = page_handlers().ask(FormCall({**fields, **typed}, query, wishes))
+    *_, last = page_handlers().ask(FormCall({**fields, **typed}, query, events))
     return last
 
 

@@ -51,7 +51,7 @@ def handlers() -> Handlers:
 
 
 def ask(handlers: Handlers, token: gr.OAuthToken | None) -> dict[str, Any]:
-    *_, shown = handlers.ask(FormCall({"model": MODEL}, wishes=ASK, token=token))
+    *_, shown = handlers.ask(FormCall({"model": MODEL}, events=ASK, token=token))
     assert "gs-answer" in str(shown["answer"]) and "gs-error" not in str(shown["answer"])
     return shown
 

@@ -46,7 +46,7 @@ def test_the_reverse_address_brings_back_the_question(
     fields = dict(zip(REVERSE, values, strict=True))
     *_, shown = questions.models_for(FormCall(fields))
     assert FORMS["reverse"].values(FORMS["reverse"].read(shown["query"]), REVERSE) == fields
-    *_, restored = questions.models_for(FormCall({}, wishes=(PageEvent("load", shown["query"]),)))
+    *_, restored = questions.models_for(FormCall({}, events=(PageEvent("load", shown["query"]),)))
     assert restored == shown
 
 
@@ -60,7 +60,7 @@ def test_an_unknown_purpose_of_an_address_gives_an_error(
     form = FORMS["reverse"].values(FORMS["reverse"].read(address))
     assert (form["gpu"], form["purpose"]) == ("4090", shown)
     *_, answered = questions.models_for(
-        FormCall({}, wishes=(PageEvent("load", urlencode(address)),))
+        FormCall({}, events=(PageEvent("load", urlencode(address)),))
     )
     answer = answered["answer"]
     unknown = typed.lower() != shown

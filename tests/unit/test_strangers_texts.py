@@ -124,8 +124,8 @@ def test_the_page_has_no_control_characters(name: str, language: Language) -> No
     query = PageState(model=MODEL, gpus=(GPU,)).query
     opening = (PageEvent("load", query),)
     answers: list[Any] = [
-        *handlers.ask(FormCall({}, wishes=opening)),
-        *handlers.compare_for(FormCall({}, wishes=opening)),
+        *handlers.ask(FormCall({}, events=opening)),
+        *handlers.compare_for(FormCall({}, events=opening)),
         handlers.draw(query),
         *questions.train(FormCall({"model": MODEL, "gpu": GPU})),
         *questions.models_for(FormCall({"gpu": GPU})),

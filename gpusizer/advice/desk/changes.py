@@ -78,14 +78,16 @@ class ChangeSearch:
 
 def place_all(machine: Machine, models: Sequence[Choices], must_stay: Sequence[bool]) -> Placing:
     """Place models on a machine; `must_stay` says of each whether it must stay loaded."""
-    wishes = [model.wish(must_stay=must) for model, must in zip(models, must_stay, strict=True)]
-    return place(rooms_of(machine), machine.free_ram_bytes, wishes)
+    requests = [
+        model.as_request(must_stay=must) for model, must in zip(models, must_stay, strict=True)
+    ]
+    return place(rooms_of(machine), machine.free_ram_bytes, requests)
 
 
 def all_can_stay(machine: Machine, models: Sequence[Choices]) -> bool | None:
     """Return whether all models can stay loaded on a machine, None where that is not known."""
-    wishes = [model.wish(must_stay=True) for model in models]
-    return can_all_stay(rooms_of(machine), machine.free_ram_bytes, wishes)
+    requests = [model.as_request(must_stay=True) for model in models]
+    return can_all_stay(rooms_of(machine), machine.free_ram_bytes, requests)
 
 
 def smallest_change(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import ceil, prod
 
-from gpusizer.advice.desk.rooms import HUNDREDTHS, DeskWish, PlaceOption, Room, Taking
+from gpusizer.advice.desk.rooms import HUNDREDTHS, PlaceOption, PlaceRequest, Room, Taking
 from gpusizer.fit.machine import CPU, Machine
 from gpusizer.fit.preference import choose
 from gpusizer.fit.preference_key import PreferenceKey, preference_key, unreadiness
@@ -48,9 +48,9 @@ class Choices:
     study: Study
     all: tuple[Choice, ...]
 
-    def wish(self, *, must_stay: bool) -> DeskWish:
+    def as_request(self, *, must_stay: bool) -> PlaceRequest:
         """Return the model as one to place."""
-        return DeskWish(tuple(choice.option for choice in self.all), must_stay)
+        return PlaceRequest(tuple(choice.option for choice in self.all), must_stay)
 
     @property
     def least_bytes(self) -> int:

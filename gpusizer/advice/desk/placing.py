@@ -17,8 +17,8 @@ from gpusizer.advice.desk.rooms import (
     IMPOSSIBLE,
     IN_PART_COST,
     NEVER_LOADED,
-    DeskWish,
     PlaceOption,
+    PlaceRequest,
     Room,
     RoomLeft,
     Seat,
@@ -53,11 +53,11 @@ class Placing:
 def place(
     rooms: Sequence[Room],
     ram_bytes: int | None,
-    wishes: Sequence[DeskWish],
+    requests: Sequence[PlaceRequest],
     most_steps: int = MOST_STEPS,
 ) -> Placing:
     """Place models on devices and in `ram_bytes` of system memory (None: unknown, never short)."""
-    search, start = _Search(tuple(rooms), tuple(wishes), most_steps), _empty(rooms, ram_bytes)
+    search, start = _Search(tuple(rooms), tuple(requests), most_steps), _empty(rooms, ram_bytes)
     search.try_in_turn(start)
     # Who waits, and who has a part in system memory, decides before anything else.
     for least, modes in sorted(search.modes()):
@@ -71,13 +71,13 @@ def place(
 def can_all_stay(
     rooms: Sequence[Room],
     ram_bytes: int | None,
-    wishes: Sequence[DeskWish],
+    requests: Sequence[PlaceRequest],
     most_steps: int = _MOST_CHECKS,
 ) -> bool | None:
     """Return whether there is a placing in which every model stays loaded, None where the search
     for one is cut short."""
-    search = _Search(tuple(rooms), tuple(wishes), most_steps)
-    small = [_smallest(wish.options) for wish in wishes]
+    search = _Search(tuple(rooms), tuple(requests), most_steps)
+    small = [_smallest(request.options) for request in requests]
     return search.is_possible(small, _empty(rooms, ram_bytes))
 
 
@@ -89,7 +89,7 @@ def _empty(rooms: Sequence[Room], ram_bytes: int | None) -> RoomLeft:
 @dataclass
 class _Search:
     rooms: tuple[Room, ...]
-    wishes: tuple[DeskWish, ...]
+    requests: tuple[PlaceRequest, ...]
     most_steps: int
     best: Placing | None = None
     steps: int = 0
@@ -103,15 +103,15 @@ class _Search:
         """Take the smallest option that fits for one model after another, the largest first."""
         by_size = [sorted(it, key=lambda option: option.total_bytes) for it in self._by_cost]
         order = sorted(
-            range(len(self.wishes)),
-            key=lambda n: (not self.wishes[n].must_stay, -_least_bytes(by_size[n])),
+            range(len(self.requests)),
+            key=lambda n: (not self.requests[n].must_stay, -_least_bytes(by_size[n])),
         )
         state, cost, seats = start, 0, dict[int, Seat]()
         for number in order:
             seat = self._loaded_alone(by_size[number], state)
             after = None if seat is None else state.taken(seat.option, seat.group)
             if seat is None or after is None:
-                cost += self.wishes[number].waiting_cost
+                cost += self.requests[number].waiting_cost
                 continue
             seats[number] = replace(seat, stays=True)
             state, cost = after, cost + seat.option.cost
@@ -125,7 +125,7 @@ class _Search:
             [mode for mode in (_ON_DEVICES, _IN_PART) if options[mode]] + [_WAITS]
             for options in self._by_mode
         ]
-        costs = [(0, IN_PART_COST, wish.waiting_cost) for wish in self.wishes]
+        costs = [(0, IN_PART_COST, request.waiting_cost) for request in self.requests]
         for modes in product(*able):
             yield sum(own[mode] for own, mode in zip(costs, modes, strict=True)), modes
 
@@ -140,7 +140,7 @@ class _Search:
         staying.sort(key=lambda number: -_least_bytes(options[number]))
         ordered = [options[number] for number in staying]
         relaxed = [Relaxed.from_models(ordered[depth:]) for depth in range(len(ordered))]
-        cost = sum(self.wishes[number].waiting_cost for number in waiting)
+        cost = sum(self.requests[number].waiting_cost for number in waiting)
         self._walk(_Task(tuple(staying), waiting, ordered, relaxed), 0, start, cost, [])
 
     def is_possible(self, models: Sequence[Sequence[PlaceOption]], start: RoomLeft) -> bool | None:
@@ -178,7 +178,9 @@ class _Search:
 
     @cached_property
     def _by_cost(self) -> list[list[PlaceOption]]:
-        return [sorted(wish.options, key=lambda option: option.cost) for wish in self.wishes]
+        return [
+            sorted(request.options, key=lambda option: option.cost) for request in self.requests
+        ]
 
     @cached_property
     def _by_mode(self) -> list[tuple[list[PlaceOption], list[PlaceOption]]]:
@@ -273,7 +275,7 @@ class _Search:
             cost += seat.option.cost if seat else NEVER_LOADED
         spare = self._spare(state)
         if self.best is None or (cost, -spare) < (self.best.cost, -self.best.spare):
-            ordered = tuple(seats[number] for number in range(len(self.wishes)))
+            ordered = tuple(seats[number] for number in range(len(self.requests)))
             self.best = Placing(ordered, state, cost, spare)
 
     def _loaded_alone(self, options: Sequence[PlaceOption], state: RoomLeft) -> Seat | None:

@@ -97,7 +97,7 @@ class PlaceOption:
 
 
 @dataclass(frozen=True, slots=True)
-class DeskWish:
+class PlaceRequest:
     """A model to place: its options, and whether it must stay loaded."""
 
     options: tuple[PlaceOption, ...]

@@ -23,7 +23,7 @@ class ComparisonUpdate(TypedDict):
     query: str
 
 
-_MOST_WISHES = 32
+_MOST_EVENTS = 32
 _MAX_CHARS = 4000
 _KINDS = frozenset(
     {"load", "ask", "model", "pick", "drop", "rank", "rows", "plans", "take", "alone", "later"}
@@ -50,13 +50,13 @@ class FormCall:
     fields: Mapping[str, object]
     query: str = ""  # question that the tab answered last, as a query string
     # actions of the visitor outside of the fields since the last call, in order
-    wishes: tuple[PageEvent, ...] = ()
+    events: tuple[PageEvent, ...] = ()
     token: gr.OAuthToken | None = None  # rights of a signed-in visitor
     profile: gr.OAuthProfile | None = None  # profile of a signed-in visitor
 
     def last(self, kind: str) -> str | None:
         """Return the last value of a kind, or None."""
-        return next((wish.value for wish in reversed(self.wishes) if wish.kind == kind), None)
+        return next((event.value for event in reversed(self.events) if event.kind == kind), None)
 
     @property
     def forces_answer(self) -> bool:
@@ -66,13 +66,13 @@ class FormCall:
     @property
     def about_gpus(self) -> Iterator[PageEvent]:
         """Picks and drops of GPUs, in order."""
-        return (wish for wish in self.wishes if wish.kind in ("pick", "drop"))
+        return (event for event in self.events if event.kind in ("pick", "drop"))
 
 
-def wishes_of(text: str) -> tuple[PageEvent, ...]:
+def events_of(text: str) -> tuple[PageEvent, ...]:
     """Return the actions that `scripts/asking.js` wrote, without unknown ones.
 
-    >>> wishes_of('[["pick", "4090"], ["run", "x"], 3]')
+    >>> events_of('[["pick", "4090"], ["run", "x"], 3]')
     (PageEvent(kind='pick', value='4090'),)
     """
     try:
@@ -82,6 +82,6 @@ def wishes_of(text: str) -> tuple[PageEvent, ...]:
     pairs = [item for item in items if isinstance(item, list)] if isinstance(items, list) else []
     return tuple(
         PageEvent(kind, value[:_MAX_CHARS])
-        for kind, value in (pair for pair in pairs[:_MOST_WISHES] if len(pair) == 2)
+        for kind, value in (pair for pair in pairs[:_MOST_EVENTS] if len(pair) == 2)
         if kind in _KINDS and isinstance(value, str)
     )

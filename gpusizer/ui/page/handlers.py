@@ -26,7 +26,7 @@ from gpusizer.ui.page.answering import (
     remembering,
     report_of,
 )
-from gpusizer.ui.page.asked import START, ComparisonUpdate, FormCall, Shown, wishes_of
+from gpusizer.ui.page.asked import START, ComparisonUpdate, FormCall, Shown, events_of
 from gpusizer.ui.page.forms import FORMS, OWN_FIELDS, SEVERAL
 from gpusizer.ui.page.machine_fields import own_fields, typed_gpus
 from gpusizer.ui.page.other_tabs import Questions, TabHandlers
@@ -209,7 +209,7 @@ class Handlers(TabHandlers):
             saved = self._saved(asked.profile)
             state = state.picking(saved) if state.gpus is None and saved else state
         else:
-            asked = replace(asked, wishes=(*typed_gpus(asked, before), *asked.wishes))
+            asked = replace(asked, events=(*typed_gpus(asked, before), *asked.events))
         for shown in self._compared(before, state, asked):
             if writes_field and "query" in shown:
                 gpus = PageState.from_query(str(shown["query"])).gpus or ()
@@ -218,7 +218,7 @@ class Handlers(TabHandlers):
 
     def _compared(self, before: PageState, state: PageState, asked: FormCall) -> Iterator[Shown]:
         # The comparison after the visitor's picks; no values for an unchanged question.
-        if state == before and not asked.wishes:
+        if state == before and not asked.events:
             yield {}
         elif not (state.model and (state.places or any(asked.about_gpus))):
             sizer = self._of(asked.token)
@@ -253,10 +253,10 @@ class Handlers(TabHandlers):
         drawn = None if isinstance(result, GpusizerError) else result
         return {"drawn": query, **pictures_shown(drawn, self.words)}
 
-    def share(self, query: str, wishes: str, token: gr.OAuthToken | None = None) -> str:
+    def share(self, query: str, events: str, token: gr.OAuthToken | None = None) -> str:
         """Return the requested files of the page's answer for the browser to save."""
         state = PageState.from_query(query)
-        kinds = dict.fromkeys(wish.value for wish in wishes_of(wishes) if wish.kind == "take")
+        kinds = dict.fromkeys(event.value for event in events_of(events) if event.kind == "take")
         sizer, reports = self._of(token), self._reports_of(token)
         report = attempt(lambda: report_of(sizer, state, reports))
         if isinstance(report, GpusizerError):
@@ -337,9 +337,9 @@ class Handlers(TabHandlers):
         # above them, and one quantization for all unless the visitor wants the best of each; next
         # to a ranking each has the plan of the ranking.
         after, message = before, ""
-        for wish in asked.about_gpus:
-            value = wish.value[:_MAX_CHARS]
-            if wish.kind == "drop":
+        for event in asked.about_gpus:
+            value = event.value[:_MAX_CHARS]
+            if event.kind == "drop":
                 after = after.without_gpu(value)
                 continue
             for gpu in split_machines([value]):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import gradio as gr
 
-from gpusizer.ui.page.asked import START, FormCall, Shown, wishes_of
+from gpusizer.ui.page.asked import START, FormCall, Shown, events_of
 from gpusizer.ui.page.forms import FORMS
 from gpusizer.ui.page.page_scripts import BROWSER, call
 from gpusizer.ui.page.tabs.tab_fields import (
@@ -173,11 +173,11 @@ def listener(
         profile: gr.OAuthProfile | None,
         query: str,
         _again: str,
-        wishes: str,
+        events: str,
         *values: object,
     ) -> Iterator[object]:
         fields = dict(zip(names, values, strict=True))
-        call = FormCall(fields, query, wishes_of(wishes), token, profile)
+        call = FormCall(fields, query, events_of(events), token, profile)
         answers = iter(({},)) if call.last("later") is not None else handler(call)
         for shown in answers:
             yield show(shown)
