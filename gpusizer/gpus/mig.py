@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
@@ -132,7 +132,7 @@ def part_of(
     )
 
 
-@cache
+@lru_cache(maxsize=1024)  # visitors describe cards of their own
 def device_of(gpu: Gpu) -> Gpu:
     """Return one of a board's devices as a card of its own, which shares no link with the others;
     the card itself where it has one."""

@@ -74,6 +74,7 @@ OWN_WORDS = {
     "gpusizer.fit.picture_time._speed": "kinds of denoisers, on fast cards and others",
     "gpusizer.memory.engines.bands.band": "engines, families of their versions, components",
     "gpusizer.memory.quants.recipes._condition": "conditions of the table of recipes",
+    "gpusizer.quality.hub_boards.hub_benchmarks": "our own table's folder",
     "gpusizer.ui.page.forms._reader": "fields of requests",
     "gpusizer.ui.presenters.pieces.glossary._spellings": "languages",
     "gpusizer.ui.presenters.pieces.templates._piece": "macros of our own template",

@@ -14,8 +14,8 @@ from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Verdict
 from gpusizer.gpus import load_catalogue
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.page.answering import answer, compare
-from gpusizer.ui.page.page_state import PageState
+from gpusizer.ui.page.answering import answer, compare, report_of
+from gpusizer.ui.page.page_state import ALL_ROWS, PageState
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.beside.bars import bars_html, card_ticks
 from gpusizer.ui.presenters.beside.side_by_side import side_by_side_html
@@ -155,17 +155,18 @@ def test_pictures_have_no_speed_in_tokens(llama: PageAnswer) -> None:
     assert f" {ENGLISH.speed(rented.drawn.likely)} s" in Page(answer_html(unasked, ENGLISH)).text
 
 
-def test_a_ranking_is_sorted_by_numbers_and_read_in_the_language(llama: PageAnswer) -> None:
+def test_a_ranking_is_sorted_by_numbers_and_read_in_the_language() -> None:
     columns = {column.name: i for i, column in enumerate(RANKING_COLUMNS)}
-    value = grid_value(RANKING_COLUMNS, llama.report.ranking, Words("pt"))
+    every = report_of(embedded_sizer(), PageState(LLAMA, rows=ALL_ROWS)).ranking
+    value = grid_value(RANKING_COLUMNS, every, Words("pt"))
     assert value["headers"][columns["headroom"]] == Words("pt")("column.headroom")
     cell_texts = value["metadata"]["display_value"]
-    for item, row, cells_read in zip(llama.report.ranking, value["data"], cell_texts, strict=True):
+    for item, row, cells_read in zip(every, value["data"], cell_texts, strict=True):
         spare = item.fit.headroom_bytes / GIB
         assert row[columns["headroom"]] == pytest.approx(spare, abs=0.005)
         assert cells_read[columns["headroom"]] == f"{spare:.2f}".replace(".", ",") or spare > 99
         assert item.fit.gpu.slug in row[columns["gpu"]]
-    unpriced = [item.costs.buy_usd is None for item in llama.report.ranking]
+    unpriced = [item.costs.buy_usd is None for item in every]
     assert any(unpriced) and not all(unpriced)
     prices = [row[columns["buy"]] for row in value["data"]]
     known_prices = [price for price, unknown in zip(prices, unpriced, strict=True) if not unknown]
