@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpusizer.core.messages import Note
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.architecture import Architecture
+from gpusizer.model.attended_inputs import attended_sound_bytes
 from gpusizer.model.doubts import doubts
 from gpusizer.model.gguf_facts import gguf_notes
 from gpusizer.model.packing import StoredQuantization
@@ -61,6 +62,9 @@ def caveats(
         if architecture.claimed_layers is not None:
             claimed, stored = architecture.claimed_layers, architecture.layers
             notes.append(Note("layers_not_stored", claimed=claimed, layers=stored))
+    sound_bytes = attended_sound_bytes(snapshot.components[0].config)
+    if sound_bytes is not None:
+        notes.append(Note("sound_attended", sound_bytes=sound_bytes))
     notes += doubts(architecture, pipeline)
     uncounted_paths = [
         file.path for file in snapshot.uncounted_files if file.path.endswith(".safetensors")

@@ -20,7 +20,7 @@ from gpusizer.model.architecture import (
 )
 from gpusizer.model.architecture.config import PARAMS, config_of_params
 from gpusizer.model.architecture.stack import stack_name
-from gpusizer.model.attended_pictures import attended_picture_bytes
+from gpusizer.model.attended_inputs import attended_picture_bytes
 from gpusizer.model.caveats import caveats
 from gpusizer.model.doubts import doubts
 from gpusizer.model.gguf_facts import ggml_quantization, projector, variant_read

@@ -8,8 +8,9 @@ import pytest
 
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.memory.workload import Workload
-from gpusizer.model.attended_pictures import attended_picture_bytes
+from gpusizer.model.attended_inputs import attended_picture_bytes, attended_sound_bytes
 from gpusizer.model.vision_tokens import FixedTokens, Tiles, picture_rule
+from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.usecases.requests.request import SizeRequest
 from tests.asking import size
 from tests.documents import written
@@ -207,3 +208,27 @@ def test_pictures_that_cannot_be_counted_are_left_out(
     assert code in codes(report)
     assert (report.workload.images, report.workload.image_tokens) == (0, 0)
     assert report.workload.context == ask(model, **more).workload.context
+
+
+@pytest.mark.parametrize(
+    ("stated", "sound_bytes"),
+    [
+        ({"d_model": 1280, "decoder_layers": 32, "max_source_positions": 1500}, 245_760_000),
+        ({"d_model": 1280, "decoder_layers": 4, "max_source_positions": 1500}, 30_720_000),
+        ({"d_model": 1280, "decoder_layers": 32}, None),
+        ({"d_model": 10**9, "decoder_layers": "x", "max_source_positions": True}, None),
+    ],
+)
+def test_whisper_keeps_keys_and_values_of_a_recording(
+    stated: dict[str, Any], sound_bytes: int | None
+) -> None:
+    """2 x 1,500 positions x 1,280 x 32 layers x 2 bytes of Whisper large-v3; turbo has 4 layers."""
+    assert attended_sound_bytes({"model_type": "whisper", **stated}) == sound_bytes
+    assert attended_sound_bytes({"model_type": "llama", **stated}) is None
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_answer_about_whisper_says_what_it_leaves_out(language: Language) -> None:
+    report = size(embedded_sizer(), {"model": "openai/whisper-large-v3", "gpu": "4090"})
+    (note,) = [note for note in report.profile.caveats if note.code == "sound_attended"]
+    assert "0" + ("," if language == "pt" else ".") + "23" in say_note(note, language)

@@ -1,4 +1,4 @@
-"""Memory of pictures that a model reads by cross-attention, beside the cache of its text."""
+"""Memory of pictures and sound that a model reads by cross-attention, beside its text's cache."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from gpusizer.hub.snapshot import Config
 
 _BYTES = 2  # of an element in 16 bits
 _MOST_SIDE, _MOST_TILES, _MOST_WIDTH = 8192, 64, 1 << 20
+_MOST_POSITIONS, _MOST_LAYERS = 1 << 16, 1024
 
 
 def attended_picture_bytes(config: Config | None) -> int | None:
@@ -31,3 +32,16 @@ def attended_picture_bytes(config: Config | None) -> int | None:
     # the class of a tile, of modeling_mllama.py in transformers 5.24.0
     positions = tiles * ((image // patch) ** 2 + 1)
     return positions * layers * 2 * kept * (width // heads) * _BYTES
+
+
+def attended_sound_bytes(config: Config | None) -> int | None:
+    """Return the bytes of one recording's keys and values of 16 bits, or None for other models."""
+    stated = object_in(config)
+    if stated.get("model_type") != "whisper":
+        return None
+    width = whole_in(stated.get("d_model"), _MOST_WIDTH)
+    layers = whole_in(stated.get("decoder_layers"), _MOST_LAYERS)
+    # Every recording is padded to as many positions of the encoder, 1,500 for 30 seconds
+    # (`CrossAttentionSpec`, vllm/v1/kv_cache_interface.py; models/whisper/modeling_whisper.py).
+    positions = whole_in(stated.get("max_source_positions"), _MOST_POSITIONS)
+    return 2 * positions * width * layers * _BYTES or None
