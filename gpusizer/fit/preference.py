@@ -123,26 +123,27 @@ def best_config(study: Study, machine: Machine) -> RunConfig:
     return choose(study, [machine]) or not_supported(study, machine)
 
 
-def one_for_all(study: Study, own: Sequence[RunConfig]) -> QuantPair | None:
+def one_for_all(own: Sequence[tuple[Study, RunConfig]]) -> QuantPair | None:
     """Return the quantization that is best on the machine it suits least, for comparable speeds.
 
-    `own` is the preferred way on each machine. None if these use the same quantization already.
+    `own` is the preferred way on each machine, with the study for which it was made. None if these
+    use the same quantization already.
     """
     # A machine without any running quantization is left out.
-    running = [config for config in own if config.verdict.runs]
-    if len({(config.estimate.quant, config.estimate.native) for config in running}) < 2:
+    running = [(study, config) for study, config in own if config.verdict.runs]
+    if len({(config.estimate.quant, config.estimate.native) for _, config in running}) < 2:
         return None
-    machines = [config.machine for config in running]
-    return min(study.quants, key=lambda pair: _worst_standing(study, pair, machines))
+    machines = [(study, config.machine) for study, config in running]
+    return min(running[0][0].quants, key=lambda pair: _worst_standing(pair, machines))
 
 
 def _worst_standing(
-    study: Study, pair: QuantPair, machines: Sequence[Machine]
+    pair: QuantPair, machines: Sequence[tuple[Study, Machine]]
 ) -> tuple[bool, tuple[float, ...]]:
     # Unsupported anywhere is worst, then the worst of each criterion over all machines.
-    configs = [best_config(study.with_quants([pair]), machine) for machine in machines]
-    worst = zip(*(preference_key(study, config) for config in configs), strict=True)
-    return not all(config.verdict.runs for config in configs), tuple(map(max, worst))
+    ways = [(study, best_config(study.with_quants([pair]), machine)) for study, machine in machines]
+    worst = zip(*(preference_key(study, config) for study, config in ways), strict=True)
+    return not all(config.verdict.runs for _, config in ways), tuple(map(max, worst))
 
 
 @lru_cache(maxsize=4096)  # visitors describe cards of their own

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from gpusizer.advice.conclusion.fit import best_of
+from gpusizer.advice.in_turns import study_of
 from gpusizer.advice.quant_tradeoff import shared_tradeoff
 from gpusizer.advice.ranking import Ranked, Ranking, describe, rank_gpus
 from gpusizer.core.errors import ModelUnreadable
@@ -308,7 +309,8 @@ class Sizer:
         named = find_named(gpus, None, self.catalogue, request.own_memory)
         if alike:
             configs = [best_on_named(asked, gpu, request) for gpu in named]
-            pair = one_for_all(asked, configs)
+            # Machines that serve users in turns are judged by the users served at once.
+            pair = one_for_all([(study_of(asked, config), config) for config in configs])
             if pair is not None:
                 question = question.with_quants([pair])
                 named = [replace(n, boards=w.boards) for n, w in zip(named, configs, strict=True)]

@@ -166,12 +166,12 @@ QUESTIONS: Mapping[str, Typed] = {
     "which of these": Typed(
         ("compare", "4090", "2x3090", "M3 Max 128GB", "--model", GEMMA),
         "compare",
-        (r"^In [^,]+, gemma-3-27b-it runs on each of these\.", "The fastest for one user is"),
+        (r"^In [^,]+, gemma-3-27b-it runs on each of these\.", "The fastest for one user:"),
     ),
     "the longest context": Typed(
         ("compare", "4090", "3060", "M3 Max 128GB", "--model", QWEN),
         "compare",
-        ("The fastest for one user is GeForce RTX 4090 24GB",),
+        ("The fastest for one user: GeForce RTX 4090 24GB",),
     ),
     "which of these under a load": Typed(
         (
@@ -179,7 +179,7 @@ QUESTIONS: Mapping[str, Typed] = {
             *("--prompt-tokens", "500", "--answer-tokens", "200"),
         ),
         "compare",
-        (r"^In [^,]+, Qwen3-32B runs on each of these\.", "The fastest for 64 users is H100"),
+        (r"^In [^,]+, Qwen3-32B runs on each of these\.", "The fastest for 64 users: H100"),
     ),
     "one of these under a load": Typed(
         ("compare", "h100-sxm", "--model", QWEN, "--concurrency", "64"),

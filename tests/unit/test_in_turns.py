@@ -10,6 +10,7 @@ from gpusizer.advice.in_turns import FEWEST_AT_ONCE
 from gpusizer.fit.requirements import READING_SPEED
 from gpusizer.launch import launch_command
 from gpusizer.usecases.report import Report
+from gpusizer.usecases.requests.request import CompareRequest
 from tests.asking import size
 from tests.documents import written
 from tests.priced_day import priced_day
@@ -96,3 +97,27 @@ def test_a_stated_scheduler_limit_takes_only_its_own_cache() -> None:
     )
     caches = [item.fit.estimate.per_gpu.kv_cache.likely for item in (wide, narrow)]
     assert caches[1] * 64 == caches[0] * 16
+
+
+def test_cards_that_serve_in_turns_are_compared_in_a_format_for_servers() -> None:
+    # One H100 does not hold 32 sequences at once: that is no reason for GGUF and system memory.
+    fields = {"model": "Qwen/Qwen3-32B", "gpus": ["H100", "A100"], "concurrency": 32}
+    comparison = embedded_sizer().compare(CompareRequest.from_fields(fields))
+    places = [item.ranked for item in comparison.items if item.ranked]
+    assert {place.fit.estimate.engine.slug for place in places} == {"vllm"}
+    assert [place.workload.takes_turns for place in places] == [True, False]
+    said = {note.code: note.fields for note in comparison.conclusion.said}
+    assert "answer_compared_each" in said
+    weighed = {note.code: note.fields for note in comparison.conclusion.weighed}
+    assert weighed["answer_in_turns"]["gpus"] == "H100 SXM5 80GB"
+
+
+def test_who_waits_lowers_the_speed_that_is_compared() -> None:
+    fields = {"model": "Qwen/Qwen3-32B", "gpus": ["H100", "2x A100"], "concurrency": 32}
+    comparison = embedded_sizer().compare(CompareRequest.from_fields(fields))
+    in_turns = next(item.ranked for item in comparison.items if item.ranked)
+    assert in_turns.user_rate is not None and in_turns.tokens_per_second is not None
+    shared = in_turns.tokens_per_second / 32
+    assert shared < in_turns.user_rate.likely / 1.5
+    speeds = [n.fields["tokens"] for n in comparison.conclusion.said if "tokens" in n.fields]
+    assert speeds[0] < in_turns.user_rate.likely / 1.5

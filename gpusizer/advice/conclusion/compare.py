@@ -57,6 +57,7 @@ def compared_models(
     weighed = (
         *lost,
         *_elsewhere(model, places, running),
+        *_in_turns(running),
         *_cheapest([(_name(p), p.costs) for p in running]),
     )
     return Conclusion("compare", said, weighed, _facts(running, users))
@@ -89,8 +90,18 @@ def _name(place: Ranked) -> str:
 
 
 def _tokens_per_second(place: Ranked, users: int) -> float | None:
+    # Where users take turns, a share of all that is written: those who wait see none.
+    if place.workload.takes_turns:
+        total = place.tokens_per_second
+        return None if total is None else total / users
     rate = place.decode if users == 1 else place.user_rate
     return None if rate is None else rate.likely
+
+
+def _in_turns(running: Sequence[Ranked]) -> Iterator[Note]:
+    for place in running:
+        if place.workload.takes_turns:
+            yield Note("answer_in_turns", gpus=_name(place), at_once=place.workload.sequences)
 
 
 def _fastest(running: Sequence[Ranked], users: int) -> Iterator[Note]:
