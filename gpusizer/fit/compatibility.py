@@ -65,6 +65,8 @@ _MULTIPLIES: dict[str, Callable[[KernelClass], bool]] = {
     "int8": lambda kind: kind.int8_support,
     "cuda": lambda kind: kind.software == "CUDA",  # ExLlamaV3 has no build for ROCm (its README)
     "int4": lambda kind: kind.int8_support or kind.vendor != "NVIDIA",
+    # AWQ's kernels begin with Turing (AutoAWQ's README; vLLM's "Supported Hardware": no Volta).
+    "awq": lambda kind: kind.vendor != "NVIDIA" or (kind.cuda or 0.0) >= 7.5,
 }
 
 

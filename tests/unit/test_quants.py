@@ -166,7 +166,7 @@ def test_hidden_quantizations_are_gguf_and_never_chosen_unasked() -> None:
 def test_every_row_has_an_engine_and_a_source() -> None:
     assert all(quant.engines and quant.source for quant in all_quants())
     needs = {quant.needs for quant in all_quants()}
-    assert needs == {"", "fp8", "fp4", "int8", "int4", "cuda"}
+    assert needs == {"", "fp8", "fp4", "int8", "int4", "awq", "cuda"}
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,22 @@ def place_of(gpu: str, sized: Report) -> Ranked:
     return next(item for item in sized.ranking if item.fit.gpu.slug == gpu)
 
 
+@pytest.mark.parametrize(
+    ("gpu", "awq_runs"),
+    [
+        ("v100-sxm2-16gb", False),
+        ("tesla-t4-16gb", True),
+        ("rtx-3090-24gb", True),
+        ("instinct-mi210-64gb", True),
+    ],
+)
+def test_awq_starts_with_turing_and_gptq_with_volta(gpu: str, awq_runs: bool) -> None:
+    # AutoAWQ's README names capability 7.5, vLLM's table of hardware has no AWQ for Volta.
+    card, vllm = load_catalogue().find(gpu), ENGINES["vllm"]
+    assert runs_on(find_quant("awq-int4-g128"), vllm, card) is awq_runs
+    assert runs_on(find_quant("gptq-int4-g128"), vllm, card)
+
+
 def test_each_card_gets_an_engine_that_runs_on_it() -> None:
     sized = report_of(top=0)
     engines = {

@@ -29,8 +29,8 @@ class Quant:
     bits: float  # nominal bits per quantized weight
     layout: Layout
     engines: tuple[str, ...]  # engines that run it, the usual one first
-    # Hardware it needs tensor support for: "fp8", "fp4", "int8", "int4"; "cuda" if its kernels are
-    # built for nothing else; or "".
+    # Hardware it needs tensor support for: "fp8", "fp4", "int8", "int4", "awq"; "cuda" if its
+    # kernels are built for nothing else; or "".
     needs: str
     # Whether rankings may pick it by default: not below 4 bits, not the slow bitsandbytes kernels.
     recommended: bool
