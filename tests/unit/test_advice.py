@@ -109,6 +109,15 @@ def test_no_weights_are_said_to_be_rounded_that_are_as_published() -> None:
     assert "no measurable loss" in advised(model="Qwen/Qwen3-8B").explanation
 
 
+def test_weights_published_in_few_bits_are_not_said_to_lose_nothing_or_to_be_full() -> None:
+    awq = "Qwen/Qwen2.5-72B-Instruct-AWQ"
+    stored = advised(model=awq, gpu="A100 80GB", quant="native")
+    lost = ENGLISH("loss.small")
+    assert stored.explanation == ENGLISH("explain.published_lossy", bits=4, lost=lost)
+    other = advised(model=awq, gpu="2x 3090", quant="q4_k_s").explanation
+    assert other == ENGLISH("explain.anew", bits=4, lost=ENGLISH("loss.very_small"))
+
+
 def test_cheaper_is_cheaper() -> None:
     for fields in QUESTIONS:
         page = answered(**fields)

@@ -26,9 +26,15 @@ def quantization_text(profile: ModelProfile, estimate: MemoryEstimate, words: Wo
     quality, bits = quality_at(estimate), whole_bits(estimate.quant)
     stored = profile.quantization
     as_wide = stored is not None and stored.bits == int(quant.bits) and quality.word == WORDS[0]
+    lost = words(f"loss.{quality.word}")
     as_published = estimate.native or as_wide
     if as_published and quant.bits < _FULL_BITS:
-        return words("explain.published", bits=bits)
+        kept = quality.word == WORDS[0]
+        return words(
+            "explain.published" if kept else "explain.published_lossy", bits=bits, lost=lost
+        )
+    if not as_published and quant.bits < _FULL_BITS and size >= profile.weight_bytes:
+        return words("explain.anew", bits=bits, lost=lost)
     if as_published or size >= profile.weight_bytes:
         return words("explain.full")
     return words(
@@ -36,7 +42,7 @@ def quantization_text(profile: ModelProfile, estimate: MemoryEstimate, words: Wo
         bits=bits,
         size=words.amount(size),
         full=words.amount(profile.weight_bytes),
-        lost=words(f"loss.{quality.word}"),
+        lost=lost,
     )
 
 
