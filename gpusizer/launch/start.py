@@ -6,6 +6,7 @@ has a placeholder, and the Hub lists who has published one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -22,6 +23,13 @@ from gpusizer.model.profile import ModelProfile
 
 PUBLISHER = "PUBLISHER"  # Placeholder for the owner of a published copy.
 _LISTING = "https://huggingface.co/models?other=base_model:quantized:"
+_SEARCH = "https://huggingface.co/models?search="
+# Ends of names of checkpoints in few bits: other quantizations are made of the model without them.
+_FEW_BITS = re.compile(
+    r"([-_.](awq|gptq|fp8|nvfp4|mxfp4|int[48]|w[48]a(8|16)|[48]bit|bnb|unsloth|dynamic|g\d+"
+    r"|quantized))+$",
+    re.IGNORECASE,
+)
 _MAKES = frozenset({"launch_makes_gguf", "launch_makes_quantization"})
 _LLAMA_CPP = "llama.cpp"
 
@@ -65,8 +73,12 @@ def start_of(profile: ModelProfile, config: RunConfig, workload: Workload) -> St
         copy = f"{PUBLISHER}/{name}-{plan.quant.partition('-')[0].upper()}"
         loaded = replace(plan, repo_id=copy, revision=None, stored=True, quantized=True)
         return Start(LAUNCHERS[plan.engine](loaded), listing, is_listed=True, made=made)
+    original = _FEW_BITS.sub("", name) if plan.quantized else name
     found = published_gguf(plan.repo_id, plan.gguf_tag)
-    repository = found.repository if found else f"{PUBLISHER}/{name}-GGUF"
+    if original != name:
+        listing = _SEARCH + quote(original, safe="")
+        found = found or _named(original, plan.gguf_tag)
+    repository = found.repository if found else f"{PUBLISHER}/{original}-GGUF"
     tag = "" if found and found.quants == (plan.gguf_tag,) else plan.gguf_tag
     line = _of_file(plan, config, repository, tag)
     return Start(line, f"{listing}&library=gguf", found is None, made)
@@ -80,6 +92,12 @@ def published_gguf(repo_id: str, tag: str) -> _Published | None:
     """
     rows = _repositories().get(repo_id, ())
     return next((row for row in rows if not row.quants or tag in row.quants), None)
+
+
+def _named(name: str, tag: str) -> _Published | None:
+    # of the one model of that name, whoever published it
+    same = [model for model in _repositories() if model.rpartition("/")[2].lower() == name.lower()]
+    return published_gguf(same[0], tag) if len(same) == 1 else None
 
 
 def _of_file(plan: LaunchPlan, config: RunConfig, repository: str, tag: str) -> LaunchCommand:

@@ -66,3 +66,17 @@ def test_a_repository_is_named_for_what_it_has() -> None:
     )
     assert official is not None and official.repository == "Qwen/Qwen3-8B-GGUF"
     assert other is not None and other.repository == "unsloth/Qwen3-8B-GGUF"
+
+
+@pytest.mark.parametrize(
+    ("model", "file"),
+    [
+        ("Qwen/Qwen2.5-72B-Instruct-AWQ", f"{PUBLISHER}/Qwen2.5-72B-Instruct-GGUF"),
+        ("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", f"{PUBLISHER}/Llama-3.3-70B-Instruct-GGUF"),
+        ("Qwen/Qwen3-8B-FP8", "Qwen/Qwen3-8B-GGUF"),
+    ],
+)
+def test_files_are_made_of_the_model_and_not_of_its_narrow_copy(model: str, file: str) -> None:
+    found = start(model, gpu="2x 3090", engine="llama.cpp")
+    assert f"-hf {file}:" in found.line.text
+    assert "search=" in found.listing and "AWQ" not in found.listing
