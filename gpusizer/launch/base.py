@@ -18,6 +18,7 @@ from gpusizer.memory.kv_cache import ALIASES
 from gpusizer.memory.quantizing import is_wide_enough
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import DraftMethod, ModelProfile
+from gpusizer.model.tasks import task_of
 
 CommandLanguage = Literal["bash", "python"]
 Flag = tuple[str, str]  # an option and its value
@@ -70,6 +71,9 @@ _CACHES: Mapping[str, Mapping[str, str]] = {
 _SPELLED_NODES = 4  # of more machines a note names only the first and the last
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@-]*")
 _BYTES_OF_16_BITS = 2
+# Tags of the Hub for models that answer in scores, and in what they hear.
+_SCORES = frozenset({"text-ranking", "text-classification", "token-classification"})
+_HEARS = "automatic-speech-recognition"
 _SIXTEEN_BITS = frozenset({"f16", "bf16"})
 
 
@@ -129,6 +133,8 @@ class LaunchPlan:
     widened: bool = False  # llama.cpp's converter takes the quantized checkpoint
     # Components of a pipeline that have weights in fewer than 16 bits.
     narrowed: tuple[str, ...] = ()
+    embeds: bool = False  # the model answers in vectors
+    hears: bool = False  # it writes what it hears
 
     @classmethod
     def from_config(
@@ -144,6 +150,9 @@ class LaunchPlan:
         estimate, arranged = config.estimate, config.arranged
         if workload.max_num_seqs is None:  # users may take turns
             workload = replace(workload, max_num_seqs=estimate.placement.workload.max_num_seqs)
+        # components of a pipeline may take turns unasked
+        taken = config.in_turns or estimate
+        workload = replace(workload, cpu_offload=taken.placement.workload.cpu_offload)
         cpu_experts = 0
         tensor_split: tuple[int, ...] = ()
         if arranged is not None:
@@ -176,6 +185,8 @@ class LaunchPlan:
             tensor_split=tensor_split,
             widened=is_wide_enough(profile, estimate.quant),
             narrowed=_narrowed(profile, config),
+            embeds=task_of(profile) == "embedding" and profile.pipeline_tag not in _SCORES,
+            hears=profile.pipeline_tag == _HEARS,
         )
 
     @property

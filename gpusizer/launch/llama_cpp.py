@@ -45,6 +45,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         "--n-cpu-moe": plan.cpu_experts,
         "--tensor-split": ",".join(map(str, plan.tensor_split)),
         "--no-mmproj": load.text_only,
+        "--embeddings": plan.embeds,
         "--split-mode": "layer" if plan.split.gpus > 1 else "",
         "--flash-attn": "on" if load.flash_attention else "off",
         **speculation,

@@ -19,7 +19,15 @@ _CLASSES = {
     "text2text-generation": "AutoModelForSeq2SeqLM",
     "translation": "AutoModelForSeq2SeqLM",
     "summarization": "AutoModelForSeq2SeqLM",
+    "fill-mask": "AutoModelForMaskedLM",
+    "text-classification": "AutoModelForSequenceClassification",
+    "text-ranking": "AutoModelForSequenceClassification",
+    "token-classification": "AutoModelForTokenClassification",
 }
+_ENCODES = "AutoModel"
+_HEARS = "AutoModelForSpeechSeq2Seq"
+# What modes of `cpu_offload` call in place of `to` (docs/source/en/optimization/memory.md).
+_TURNS = {"model": "enable_model_cpu_offload", "sequential": "enable_sequential_cpu_offload"}
 _NF4 = {"load_in_4bit": "True", "bnb_4bit_quant_type": '"nf4"'}
 _COMPUTED = {"bnb_4bit_compute_dtype": "torch.bfloat16"}
 # Settings of bitsandbytes, as Python, by the quantization that it makes while it loads.
@@ -41,7 +49,9 @@ _DEVICES = {"Metal": "mps", "oneAPI": "xpu"}
 def transformers(plan: LaunchPlan) -> LaunchCommand:
     """Return a snippet that loads the model over all visible GPUs and generates once."""
     load = plan.workload
-    model_class = _CLASSES.get(plan.task, "AutoModelForCausalLM")
+    model_class = _CLASSES.get(plan.task, _ENCODES if plan.embeds else "AutoModelForCausalLM")
+    if plan.hears:
+        return _transcribing(plan)
     bits, missing = _bits(plan)
     _, untold = plan.cached_as()
     config = ", ".join(f"{name}={value}" for name, value in bits.items())
@@ -66,11 +76,42 @@ def transformers(plan: LaunchPlan) -> LaunchCommand:
     return _snippet(plan, lines, *untold, *missing)
 
 
+def _transcribing(plan: LaunchPlan) -> LaunchCommand:
+    bits, missing = _bits(plan)
+    config = ", ".join(f"{name}={value}" for name, value in bits.items())
+    names = [_HEARS, "AutoProcessor", *(["BitsAndBytesConfig"] if config else []), "pipeline"]
+    revision = f", revision={literal(plan.revision)}" if plan.revision else ""
+    dtype = "torch.float32" if plan.quant == "fp32" else "torch.float16"
+    lines = [
+        "import torch",
+        f"from transformers import {', '.join(names)}",
+        "",
+        f"model_id = {literal(plan.repo_id)}",
+        f"processor = AutoProcessor.from_pretrained(model_id{revision})",
+        f"model = {_HEARS}.from_pretrained(",
+        f"    model_id{revision},",
+        f"    dtype={dtype},",
+        '    device_map="auto",',
+        *([f"    quantization_config=BitsAndBytesConfig({config}),"] if config else []),
+        ")",
+        "listen = pipeline(",
+        '    "automatic-speech-recognition",',
+        "    model=model,",
+        "    tokenizer=processor.tokenizer,",
+        "    feature_extractor=processor.feature_extractor,",
+        ")",
+        'print(listen("speech.wav", return_timestamps=True)["text"])',
+    ]
+    return _snippet(plan, lines, *missing)
+
+
 def _use(model_class: str, context: int, sequences: int) -> list[str]:
     prompts = f'["Hello"] * {sequences}' if sequences > 1 else '["Hello"]'
     lines = [f'inputs = tokenizer({prompts}, return_tensors="pt").to(model.device)']
-    if model_class == "AutoModel":
+    if model_class == _ENCODES:
         return [*lines, "print(model(**inputs).last_hidden_state.shape)"]
+    if model_class.endswith(("MaskedLM", "Classification")):
+        return [*lines, "print(model(**inputs).logits.shape)"]
     return [
         *lines,
         f"outputs = model.generate(**inputs, max_length={context})",
@@ -104,10 +145,18 @@ def diffusers(plan: LaunchPlan) -> LaunchCommand:
         *quantized,
         *(["    ),"] if quantized else []),
         ")",
-        f'pipe.to("{_DEVICES.get(plan.stack, "cuda")}")',
+        _moved(plan),
         'pipe("a lighthouse at dusk").images[0].save("image.png")',
     ]
     return _snippet(plan, lines, *missing)
+
+
+def _moved(plan: LaunchPlan) -> str:
+    device = _DEVICES.get(plan.stack, "cuda")
+    in_turns = _TURNS.get(plan.workload.cpu_offload)
+    if in_turns is None:
+        return f'pipe.to("{device}")'
+    return f"pipe.{in_turns}()" if device == "cuda" else f'pipe.{in_turns}(device="{device}")'
 
 
 def _by_component(components: Sequence[str], config: str) -> list[str]:

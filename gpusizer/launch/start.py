@@ -53,10 +53,13 @@ class _Published:
     quants: tuple[str, ...]
 
 
-def start_of(profile: ModelProfile, config: RunConfig, workload: Workload) -> Start:
+def start_of(
+    profile: ModelProfile, config: RunConfig, workload: Workload, *, for_task: bool = False
+) -> Start:
     """Return how to start a model in that way; a line without text where nothing starts it.
 
-    `workload` is the resolved workload of the report. Raises InvalidModelId for a name that the Hub
+    `workload` is the resolved workload of the report; with `for_task` llama-server answers in what
+    the model makes, which may be vectors. Raises InvalidModelId for a name that the Hub
     cannot have.
     """
     full = launch_command(profile, config, workload)
@@ -66,7 +69,7 @@ def start_of(profile: ModelProfile, config: RunConfig, workload: Workload) -> St
     if plan.draft is not None or (not reads_gguf and made is None):
         return Start(full)
     if plan.format == "gguf":
-        return Start(_of_file(plan, config, plan.repo_id, plan.gguf_tag))
+        return Start(_of_file(plan, config, plan.repo_id, plan.gguf_tag, for_task))
     listing = _LISTING + quote(plan.repo_id, safe="")
     name = plan.repo_id.rpartition("/")[2]
     if not reads_gguf:
@@ -80,7 +83,7 @@ def start_of(profile: ModelProfile, config: RunConfig, workload: Workload) -> St
         found = found or _named(original, plan.gguf_tag)
     repository = found.repository if found else f"{PUBLISHER}/{original}-GGUF"
     tag = "" if found and found.quants == (plan.gguf_tag,) else plan.gguf_tag
-    line = _of_file(plan, config, repository, tag)
+    line = _of_file(plan, config, repository, tag, for_task)
     return Start(line, f"{listing}&library=gguf", found is None, made)
 
 
@@ -100,11 +103,14 @@ def _named(name: str, tag: str) -> _Published | None:
     return published_gguf(same[0], tag) if len(same) == 1 else None
 
 
-def _of_file(plan: LaunchPlan, config: RunConfig, repository: str, tag: str) -> LaunchCommand:
+def _of_file(
+    plan: LaunchPlan, config: RunConfig, repository: str, tag: str, for_task: bool
+) -> LaunchCommand:
     # llama-server has a short spelling for a file of a repository
     file = f"{repository}:{tag}" if tag else repository
     if plan.engine == _LLAMA_CPP:
         flags = machine_flags(plan.workload, config)
+        flags = (*flags, "--embeddings") if plan.embeds and for_task else flags
         return plan.runs(command(("llama-server", "-hf", file, *flags), {}))
     return LAUNCHERS[plan.engine](replace(plan, repo_id=repository, format="gguf", revision=None))
 

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from gpusizer.launch import launch_command
 from gpusizer.launch.start import PUBLISHER, Start, published_gguf, start_of
 from gpusizer.usecases.requests.request import SizeRequest
 from tests.sizers import embedded_sizer
+
+FLUX = "black-forest-labs/FLUX.1-dev"
 
 
 def start(model: str, **fields: Any) -> Start:
@@ -80,3 +83,46 @@ def test_files_are_made_of_the_model_and_not_of_its_narrow_copy(model: str, file
     found = start(model, gpu="2x 3090", engine="llama.cpp")
     assert f"-hf {file}:" in found.line.text
     assert "search=" in found.listing and "AWQ" not in found.listing
+
+
+@pytest.mark.parametrize(
+    ("asked", "has", "lacks"),
+    [
+        # all of its 31 GiB on a card of 24 would end in an error
+        (
+            {"model": FLUX, "gpu": "4090", "quant": "bf16", "cpu_offload": "model"},
+            "pipe.enable_model_cpu_offload()",
+            "pipe.to(",
+        ),
+        ({"model": FLUX, "gpu": "H100"}, 'pipe.to("cuda")', "offload"),
+        (
+            {"model": "openai/whisper-large-v3", "gpu": "T4", "engine": "transformers"},
+            '"automatic-speech-recognition"',
+            "AutoModelForCausalLM",
+        ),
+        (
+            {"model": "google-bert/bert-base-uncased", "gpu": "T4", "engine": "transformers"},
+            "AutoModelForMaskedLM",
+            "generate(",
+        ),
+    ],
+)
+def test_a_snippet_does_what_the_answer_counts(asked: dict[str, Any], has: str, lacks: str) -> None:
+    text = start(**asked).line.text
+    assert has in text and lacks not in text
+
+
+def test_components_that_take_turns_unasked_do_so_in_the_snippet() -> None:
+    # nothing in 4 bits or more of FLUX stays on 8 GB at once
+    assert "cpu_offload()" in start(FLUX, rig="3070 8GB + 64 GB RAM").line.text
+
+
+def test_llama_server_answers_in_vectors_where_the_model_makes_them() -> None:
+    sizer = embedded_sizer()
+    for model, embeds in (("BAAI/bge-large-en-v1.5", True), ("Qwen/Qwen3-8B", False)):
+        request = {"model": model, "gpu": "4060", "engine": "llama.cpp", "card": False}
+        report = sizer.size(SizeRequest.from_fields(request))
+        asked = report.profile, report.ranking[0].fit.config, report.workload
+        line = start_of(*asked, for_task=True).line.text
+        assert (" --embeddings" in line) is embeds
+        assert ("--embeddings" in launch_command(*asked).text) is embeds

@@ -56,7 +56,7 @@ def starting(
         return None
     estimate = config.estimate
     try:
-        start = start_of(profile, config, workload)
+        start = start_of(profile, config, workload, for_task=True)
     except GpusizerError:
         return None
     making = (
