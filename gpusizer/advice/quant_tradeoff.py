@@ -86,7 +86,7 @@ def _bought(study: Study, config: RunConfig, faithful: Quant) -> Note | None:
     if study.workload.concurrency > 1:  # each user's speed depends on the prompts read in between
         return Note("weighed_share", before=before, percent=round(100 * (1 - theirs / ours)))
     fields = {"tokens": significant(ours), "slower": significant(theirs)}
-    return Note("weighed_speed", before=before, **fields)
+    return Note("weighed_speed", before=before, engine=other.estimate.engine.name, **fields)
 
 
 def _usual(study: Study, machine: Machine, quant: Quant) -> RunConfig | None:

@@ -103,7 +103,7 @@ _OF_TEXT = ("tok/s a user", "max context")
 _OF_PICTURES = ("s a picture",)
 _REPLICAS: Columns[Replicas] = {
     "GPUs": lambda row: boards_text(row.total_boards, row.gpu),
-    "replicas": lambda row: f"{row.replicas} of {row.boards}",
+    "replicas": lambda row: f"{row.replicas} x {row.boards}",
     "quantization": lambda row: row.estimate.quant.name,
     "loss": lambda row: loss_word(row.estimate),
     "engine": lambda row: row.estimate.engine.slug,

@@ -109,8 +109,8 @@ def test_the_table_says_what_is_recommended_and_what_else() -> None:
     shown = run("size", MODEL, "--offline", "--top", "3", "--details").stdout
     said = answered("size", MODEL, "--top", "1")["answer"]
     assert shown.startswith(f"{said['sentence']}\n- {said['weighed'][0]['message']}\n")
-    for kind in ("cheapest to buy", "fastest", "cheapest to rent"):
-        assert f"\n- The {kind} is " in shown
+    for begins in ("The cheapest to buy is ", "The fastest is ", "To rent, take "):
+        assert f"\n- {begins}" in shown
     assert re.search(r"^  rank by +recommended$", shown, re.M)
 
 

@@ -56,6 +56,8 @@ UNDERSTOOD: dict[str, tuple[tuple[str, ...], int | None]] = {
     "integrated graphics, 16GB RAM": ((), 16),
     "双3090": (("rtx-3090-24gb",) * 2, None),
     "两张4090": (("rtx-4090-24gb",) * 2, None),
+    "双路 2080Ti 22G 魔改": (("rtx-2080-ti-22gb-mod",) * 2, None),
+    "4090 48G 魔改": (("rtx-4090-48gb-mod",), None),
     "8卡A100": (("a100-sxm-80gb",) * 8, None),
     "显存12G": (("12gb",), None),
     "显存12G 内存64G": (("12gb",), 64),

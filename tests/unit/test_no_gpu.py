@@ -14,7 +14,7 @@ from gpusizer.text import say_note
 from gpusizer.ui.page.answering import answer
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.answer import advice_of
-from tests.asking import size
+from tests.asking import models_for, size
 from tests.documents import written
 from tests.pages import ENGLISH
 from tests.sizers import embedded_sizer
@@ -77,3 +77,30 @@ def test_a_page_says_what_is_missing_of_a_machine_without_a_gpu(ram: str, gib: i
         assert values["Memory"].endswith(ENGLISH.amount(gib * GIB - SYSTEM_BYTES))
     if advice.start is not None:
         assert re.search(r"-ngl 0\b", advice.start.start.line.text)
+
+
+def test_models_that_a_cpu_runs_are_not_said_to_be_on_a_gpu() -> None:
+    found = models_for(embedded_sizer(), {"gpu": RIG})
+    assert found.rows and {row.runs.how for row in found.rows} == {"cpu"}
+    # without an amount nothing is known, which is not "none of the models"
+    unknown = models_for(embedded_sizer(), {"gpu": "cpu only"}).conclusion
+    assert [note.code for note in unknown.said] == ["answer_runs_in_ram"]
+
+
+def test_on_unlike_cards_the_fullest_is_named() -> None:
+    said = [note.code for note in asked(rig="3090 + 3060").conclusion.said]
+    assert "answer_free_fullest" in said and "answer_free_each" not in said
+
+
+@pytest.mark.parametrize(
+    ("gpu", "heading"),
+    [
+        ("gtx 1660 super", "answer_sure_change"),  # tight: all of it is on the GPU
+        ("jetson orin nano 8gb", "answer_fitting_change"),
+    ],
+)
+def test_changes_are_not_to_bring_to_the_gpu_what_is_there_or_nowhere(
+    gpu: str, heading: str
+) -> None:
+    weighed = size(embedded_sizer(), {"model": QWEN, "gpu": gpu}).conclusion.weighed
+    assert [n.code for n in weighed if n.code.endswith("_change")] == [heading]

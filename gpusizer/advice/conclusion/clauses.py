@@ -86,12 +86,13 @@ def memory_free(place: Ranked) -> Note:
     # cache leaves what is beside that share.
     machine, estimate = place.fit.machine, place.fit.estimate
     each = "each" if len(machine.gpus) > 1 else "one"
+    unlike = len(machine.gpus) > 1 and not machine.is_uniform
     free = machine.gpu.device_free_bytes if machine.gpus else machine.free_ram_bytes or 0
     budgets = estimate.utilization < 1 or estimate.engine.abilities.share_option
     if machine.gpus and budgets and estimate.per_gpu.kv_cache.likely:
         return _beside_share(machine.gpu, estimate, each)
     return Note(
-        f"answer_free_{each}",
+        "answer_free_fullest" if unlike else f"answer_free_{each}",
         free_bytes=max(0, place.fit.config.headroom_bytes),
         memory_bytes=free,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpusizer.advice.alternatives import is_priced_by_rent
 from gpusizer.advice.conclusion.clauses import (
@@ -163,11 +163,17 @@ def limits(workload: Workload, place: Ranked) -> Iterator[Note]:
 def remedies(place: Ranked) -> Iterator[Note]:
     """Yield a heading and the least painful changes that make it fit or supported."""
     changes = [s.note for s in place.advice if s.enough and s.verdict.all_on_gpu][:_REMEDIES]
-    if place.fit.verdict is Verdict.NOT_SUPPORTED and changes:
-        yield Note("answer_supported_change")
-    elif changes:
-        yield Note("answer_one_change" if len(changes) == 1 else "answer_either_change")
+    if changes:
+        several = "answer_one_change" if len(changes) == 1 else "answer_either_change"
+        yield Note(_HEADINGS.get(place.fit.verdict, several))
     yield from changes
+
+
+_HEADINGS: Mapping[Verdict, str] = {
+    Verdict.NOT_SUPPORTED: "answer_supported_change",
+    Verdict.TIGHT: "answer_sure_change",
+    Verdict.DOES_NOT_FIT: "answer_fitting_change",
+}
 
 
 # Ranges of nominal bits that people call 4, 8 and 16 bits.

@@ -17,7 +17,9 @@ _FULL_BITS = 16
 _LOSSES = frozenset(f"weighed_{word}" for word in WORDS)
 _SHOWN = ("answer_memory_", "answer_or_", "answer_cache_")
 """Beginnings of codes that figures, options and views show, or that one user has no use for."""
-_CHANGES = frozenset({"answer_one_change", "answer_either_change", "answer_supported_change"})
+_CHANGES = frozenset(
+    f"answer_{kind}_change" for kind in ("one", "either", "supported", "sure", "fitting")
+)
 
 
 def quantization_text(profile: ModelProfile, estimate: MemoryEstimate, words: Words) -> str:

@@ -51,6 +51,8 @@ class ModelsFor:
     @property
     def conclusion(self) -> Conclusion:
         """Number of models that run, and the first of them, or those to pick from."""
+        if not self.machine.gpus and self.machine.ram_bytes is None:
+            return Conclusion("models", (Note("answer_runs_in_ram"),))
         picked = [why for _, why in self.picked]
         hardware, found = machine_name(self.machine), len(self.found)
         if self.is_rig and self.machine.gpus and self.machine.ram_bytes:

@@ -182,6 +182,8 @@ class Runs:
         """Kind of run by the location of its weights."""
         if self.verdict is Verdict.FROM_DISK:
             return "disk"
+        if not self.config.machine.gpus:
+            return "cpu"
         if self.verdict.all_on_gpu:
             return "tight" if self.verdict is Verdict.TIGHT else "gpu"
         dealt = self.config.arranged.how if self.config.arranged else None
