@@ -71,6 +71,7 @@ def train(sizer: Sizer, request: TrainingRequest) -> TrainingReport:
         ),
         cheapest=() if gpus else _cheapest(fitter, ranked, request),
         counts_open=all(named.boards is None for named in gpus),
+        on_one=_on_one(fitter, fits) if len(gpus) == 1 and gpus[0].boards is None else None,
     )
 
 
@@ -91,6 +92,21 @@ def _consulted(fitter: TrainingFitter, gpu: Gpu, count: int | None) -> TrainingF
     fit = fit or fitter.largest_tried(gpu) or fitter.on(gpu, fitter.plan.gpus)
     assert fit is not None  # a plan always divides its own number of GPUs
     return fit
+
+
+def _on_one(fitter: TrainingFitter, fits: Sequence[TrainingFit]) -> TrainingFit | None:
+    # The gentlest method that one board holds, where that of the request takes several.
+    (fit,) = fits
+    if fit.count == 1 or not fit.verdict.all_on_gpu:
+        return None
+    methods = ("qlora",) if fitter.plan.adapted else ("lora", "qlora")
+    for method in methods:
+        plan = with_precision(_by_method(fitter.plan, method), given="precision" in fitter.given)
+        other = TrainingFitter(fitter.estimator, plan, fitter.given, fitter.budget)
+        alone = other.on(fit.gpu, 1)
+        if method != fitter.plan.method and alone is not None and alone.verdict.all_on_gpu:
+            return alone
+    return None
 
 
 def _estimates(

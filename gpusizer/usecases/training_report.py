@@ -10,7 +10,7 @@ from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
 from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import ModelProfile
-from gpusizer.training.fit import SPARING_NAME
+from gpusizer.training.fit import SPARING_NAME, TrainingFit
 from gpusizer.training.mitigations import Mitigation
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
@@ -60,6 +60,7 @@ class TrainingReport:
     # to the first place of the ranking; empty if GPUs are named
     alternatives: tuple[TrainingAlternative, ...] = ()
     counts_open: bool = False  # no number of boards is stated: places have the fewest that hold it
+    on_one: TrainingFit | None = None  # by a gentler method, if that of the request takes several
 
     @property
     def conclusion(self) -> Conclusion:
@@ -102,8 +103,23 @@ def _conclusion(report: TrainingReport) -> Conclusion:
     spared = Note("training_spared", framework=SPARING_NAME)
     holds = *([one] if several else []), Note(code, **fields), *([spared] if fit.spared else [])
     said = (*holds, *_run(first, tokens))
-    weighed = (*one_price(fit.gpu, first.costs), *_others(report.alternatives))
+    weighed = (
+        *_on_one(report.on_one),
+        *one_price(fit.gpu, first.costs),
+        *_others(report.alternatives),
+    )
     return Conclusion("train", said, weighed, _facts(first))
+
+
+def _on_one(fit: TrainingFit | None) -> Iterator[Note]:
+    if fit is not None:
+        yield Note(
+            "answer_train_on_one",
+            tuning=fit.plan.method,
+            gpu=fit.gpu.name,
+            need_bytes=fit.need.likely,
+            memory_bytes=fit.gpu.device_free_bytes,
+        )
 
 
 def _savings(ladder: Sequence[Mitigation]) -> Iterator[Note]:

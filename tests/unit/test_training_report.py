@@ -322,3 +322,21 @@ def test_adapters_do_not_inherit_the_precision_of_full_training() -> None:
     assert mitigations["train_lora"] == "bf16"
     request = answer(gpu="8xh100 sxm", method="full", sharding="zero3", precision="master")
     assert {row.plan.precision for row in request.estimates} == {"master"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "method"),
+    [
+        ({"gpu": "4090", "method": "full"}, "lora"),
+        ({"gpu": "3060 12gb", "method": "lora"}, "qlora"),
+        ({"gpu": "2x 4090", "method": "full"}, None),  # two are named: one is no answer
+        ({"gpu": "4090", "method": "lora"}, None),  # one holds it
+    ],
+)
+def test_a_gentler_method_is_named_where_one_card_is_too_small(
+    fields: dict[str, Any], method: str | None
+) -> None:
+    model = {"full": "meta-llama/Llama-3.2-3B-Instruct", "lora": "Qwen/Qwen3-8B"}
+    report = answer(**{"model": model[fields["method"]], **fields})
+    named = [n for n in report.conclusion.weighed if n.code == "answer_train_on_one"]
+    assert [note.fields["tuning"] for note in named] == ([method] if method else [])
