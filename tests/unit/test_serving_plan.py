@@ -297,3 +297,14 @@ def test_the_first_rows_are_those_of_all() -> None:
     kept_back = [row.place[0] for row in every.rows]
     assert not any(kept_back[:6]) and any(kept_back)
     assert kept_back == sorted(kept_back)
+
+
+@pytest.mark.parametrize("rate", [0.1, 40])
+def test_a_plan_for_the_slow_end_says_how_few_may_do(rate: float) -> None:
+    asked = report(gpu="l40s", requests_per_second=rate)
+    assert asked.serving_plan is not None
+    (row,) = asked.serving_plan.rows
+    said = [n.fields for n in asked.conclusion.weighed if n.code == "answer_plan_fewer"]
+    fewest = row.low_replicas * row.boards
+    assert said == ([{"fewest": fewest, "boards": row.total_boards}] if rate > 1 else [])
+    assert (fewest < row.total_boards) == (rate > 1)

@@ -71,8 +71,15 @@ def requests_served(
     )
     rows = (Note("answer_plan_or", **_replicas(row), **_pace(row)) for row in plan.rows[1:])
     lost = _lost(first.estimate, shown)
-    weighed = (*within, *lost, *list(rows)[:_OTHER_ROWS], *plan.notes)
+    weighed = (*within, *_fewer(first), *lost, *list(rows)[:_OTHER_ROWS], *plan.notes)
     return Conclusion("load", said, weighed, _plan_facts(first))
+
+
+def _fewer(row: Replicas) -> Iterator[Note]:
+    # The number of a plan that holds at the slow end is far above what a fast server needs.
+    fewest = row.low_replicas * row.boards
+    if not row.risky and fewest < row.total_boards:
+        yield Note("answer_plan_fewer", fewest=fewest, boards=row.total_boards)
 
 
 def _lost(chosen: MemoryEstimate, shown: Sequence[MemoryEstimate]) -> Iterator[Note]:
