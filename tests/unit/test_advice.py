@@ -38,6 +38,9 @@ def answered(**fields: str) -> PageAnswer:
     return answer(embedded_sizer(), PageState.from_query(urlencode(fields)))
 
 
+LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+
+
 def advised(**fields: str) -> Advice:
     return advice_of(answered(**fields), ENGLISH)
 
@@ -73,6 +76,10 @@ def test_an_answer_is_short_before_its_details(fields: dict[str, str], language:
         ({"model": "black-forest-labs/FLUX.1-dev", "gpu": "3060"}, "Probably. FLUX.1-dev", "yes"),
         ({"model": "deepseek-ai/DeepSeek-R1", "gpu": "M4 Max 128GB"}, "No. DeepSeek-R1", "no"),
         ({"model": "Qwen/Qwen3-32B", "concurrency": "50"}, "To serve 50 users of", ""),
+        # who has one card has no four, so this is no "yes"
+        ({"model": LLAMA, "gpu": "3060", "context": "131072"}, "Not on one GeForce RTX 3060", "no"),
+        ({"model": LLAMA, "gpu": "4x 3060", "context": "131072"}, "Yes. Llama-3.1-8B", "yes"),
+        ({"model": "deepseek-ai/DeepSeek-R1", "gpu": "H200"}, "Not on one H200", ""),
     ],
 )
 def test_the_verdict_is_one_plain_sentence(fields: dict[str, str], begins: str, tone: str) -> None:

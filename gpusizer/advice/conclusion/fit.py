@@ -104,11 +104,18 @@ def verdict(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
     slowly = "_slowly" if is_slow(place) and what is not Verdict.FROM_DISK else ""
     if what.in_memory and not what.all_on_gpu:
         yield Note(f"answer_offload{slowly}", **fields, ram_bytes=_in_system_memory(place))
+    elif takes_more(place):
+        yield Note("answer_taken", **fields, gpu=place.fit.gpu.name)
     else:
         yield Note(f"answer_{what.value}{slowly}", **fields)
     yield speed_of_one(place)
     if what.all_on_gpu:
         yield memory_free(place)
+
+
+def takes_more(place: Ranked) -> bool:
+    """Whether one board was named and the place has several, as one does not hold the model."""
+    return any(note.code == "boards_taken" for note in place.reasons)
 
 
 def lacks_ram(place: Ranked) -> bool:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from gpusizer.advice.alternatives import is_priced_by_rent
 from gpusizer.advice.conclusion.clauses import machine_name, short_name
-from gpusizer.advice.conclusion.fit import is_slow, lacks_ram
+from gpusizer.advice.conclusion.fit import is_slow, lacks_ram, takes_more
 from gpusizer.advice.ranking import Ranked
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
@@ -67,9 +67,20 @@ def judged(profile: ModelProfile, place: Ranked, words: Words) -> Headline:
         key = f"verdict.{place.fit.config.verdict_code}"
     elif verdict is Verdict.FITS and profile.doubts:
         key, tone = "verdict.conditional", ""
+    elif takes_more(place) and verdict.all_on_gpu:
+        return _on_more(profile, place, words)
     elif verdict.all_on_gpu and place.workload.concurrency > 1:
         key = f"{_for_users(place)}_own"
     return _said(key, fields, words, tone)
+
+
+def _on_more(profile: ModelProfile, place: Ranked, words: Words) -> Headline:
+    # Nothing is said of boards that the visitor did not name as if they were his.
+    if place.workload.concurrency > 1:
+        return suggested(profile, place, words)
+    fields = _fields(profile, place, words) | {"gpus": machine_name(place.fit.machine)}
+    tone: Tone = "" if place.fit.gpu.is_for_servers else "no"
+    return _said("verdict.taken", fields | {"gpu": place.fit.gpu.name}, words, tone)
 
 
 def best_of_several(place: Ranked, words: Words) -> str:
