@@ -43,6 +43,7 @@ def test_what_stays_free_is_of_the_memory_that_the_system_leaves() -> None:
 @pytest.mark.parametrize("model, engine", [(FLUX, "diffusers"), (WHISPER, "vLLM")])
 def test_what_llama_cpp_does_not_run_needs_a_gpu(model: str, engine: str) -> None:
     report = asked(model)
+    assert report.conclusion.said[0].code == "answer_not_on_cpu"
     assert say_note(report.conclusion.said[1]).startswith(f"{engine} is planned on GPUs alone")
     data = written(report)["rig"]
     assert (data["verdict"], data["max_context"]) == ("not_supported", None)

@@ -133,6 +133,8 @@ def is_slow(place: Ranked) -> bool:
 def _not_supported(place: Ranked) -> str:
     # Any engine, the requested one, or none for unlike cards, where pipeline stages of vLLM may
     # still run.
+    if not place.fit.machine.gpus:
+        return "answer_not_on_cpu"
     if not place.fit.machine.is_uniform:
         return "answer_not_divided"
     asked = place.fit.estimate.placement.workload.engine
