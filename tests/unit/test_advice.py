@@ -116,6 +116,18 @@ def test_no_weights_are_said_to_be_rounded_that_are_as_published() -> None:
     assert "no measurable loss" in advised(model="Qwen/Qwen3-8B").explanation
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"model": "openai/whisper-large-v3", "gpu": "CPU + 16 GB RAM"},
+        {"model": "black-forest-labs/FLUX.1-dev", "gpu": "CPU + 16 GB RAM"},
+    ],
+)
+def test_what_no_engine_runs_is_an_answer_too(fields: dict[str, str]) -> None:
+    advice = advised(**fields)
+    assert "engine" in advice.headline.sentence and advice.start is None
+
+
 def test_weights_published_in_few_bits_are_not_said_to_lose_nothing_or_to_be_full() -> None:
     awq = "Qwen/Qwen2.5-72B-Instruct-AWQ"
     stored = advised(model=awq, gpu="A100 80GB", quant="native")

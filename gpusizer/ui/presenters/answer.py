@@ -198,7 +198,7 @@ def _on_plan(report: Report, conclusion: Conclusion, plan: ServingPlan, words: W
 
 def _in_sentences(conclusion: Conclusion, words: Words) -> Advice:
     """Say the conclusion where it is about several machines, or about none that runs the model."""
-    headline = Headline(with_name(unbroken(first_sentence(conclusion, words)), ""))
+    headline = Headline(unbroken(first_sentence(conclusion, words)))
     more = unbroken(told(conclusion.said[1:], words.note))
     return Advice(headline, more=more, weighed=weighed_texts(conclusion.weighed, words))
 
