@@ -128,6 +128,12 @@ def test_what_no_engine_runs_is_an_answer_too(fields: dict[str, str]) -> None:
     assert "engine" in advice.headline.sentence and advice.start is None
 
 
+def test_a_context_that_the_model_lacks_is_said_below_the_verdict() -> None:
+    asked = {"model": "Qwen/Qwen3-8B", "gpu": "4090"}
+    assert "planned for 40,960" in advised(**asked, context="131072").more
+    assert not advised(**asked, context="32768").more
+
+
 def test_weights_published_in_few_bits_are_not_said_to_lose_nothing_or_to_be_full() -> None:
     awq = "Qwen/Qwen2.5-72B-Instruct-AWQ"
     stored = advised(model=awq, gpu="A100 80GB", quant="native")

@@ -50,6 +50,7 @@ View = Literal["ranking", "cards", "memory", "facts"]
 VIEWS: tuple[View, ...] = ("ranking", "cards", "memory", "facts")
 """The GPUs that run a model, those side by side, its memory, and what the model is."""
 
+_CONTEXT_LIMITS = frozenset({"context_shortened", "context_beyond_model"})
 _DETAILS = ("answer_taken_", "answer_users_speed_and_", "answer_users_pace_and_")
 """Beginnings of codes of sentences that stand in the details."""
 
@@ -208,8 +209,9 @@ def _start(report: Report, place: Ranked, workload: Workload, words: Words) -> S
 
 
 def _doubts(report: Report, words: Words) -> str:
-    """Write what of the model is not known."""
-    return told(report.profile.doubts, words.note)
+    """Write what of the model is not known, and that it was asked for more than it is made for."""
+    limits = (note for note in report.notes if note.code in _CONTEXT_LIMITS)
+    return told((*report.profile.doubts, *limits), words.note)
 
 
 def _remedies(place: Ranked, words: Words) -> tuple[str, tuple[str, ...]]:
