@@ -98,7 +98,7 @@ def published_gguf(repo_id: str, tag: str) -> _Published | None:
 
 
 def _named(name: str, tag: str) -> _Published | None:
-    # of the one model of that name, whoever published it
+    # Of the one model of that name, under any owner.
     same = [model for model in _repositories() if model.rpartition("/")[2].lower() == name.lower()]
     return published_gguf(same[0], tag) if len(same) == 1 else None
 
