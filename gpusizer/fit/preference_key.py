@@ -92,7 +92,7 @@ def preference_key(
         0 if on_gpu else verdict.place,
         rank if rank > study.requirements.most_rank else 0,
         verdict.place,
-        known.unusual,
+        known.unusual or (not runs and _is_rare_at_home(config)),
         0 if runs else config.missing_bytes,
         *known.precision,
         config.machine.boards,
@@ -186,6 +186,13 @@ def _is_out_of_place(study: Study, machine: Machine, engine: Engine) -> bool:
     at_home = gpus[0].segment in _AT_HOME
     is_module = gpus[0].is_for_servers and not is_card(gpus[0])
     return at_home if serves else is_module
+
+
+def _is_rare_at_home(config: RunConfig) -> bool:
+    # What is too large is named in a format that people try there, not in the smallest of all.
+    gpus, engine = config.machine.gpus, config.estimate.engine
+    at_home = bool(gpus) and gpus[0].segment in _AT_HOME
+    return at_home and engine.abilities.speed_family in ("transformers", "exllama")
 
 
 def leaves_spare_share(config: RunConfig, *, for_many: bool) -> bool:

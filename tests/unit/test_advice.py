@@ -128,6 +128,13 @@ def test_what_no_engine_runs_is_an_answer_too(fields: dict[str, str]) -> None:
     assert "engine" in advice.headline.sentence and advice.start is None
 
 
+@pytest.mark.parametrize("gpu", ["M4 Max 128GB", "Strix Halo 128GB"])
+def test_too_large_is_said_of_a_format_that_people_try_there(gpu: str) -> None:
+    """Not of AWQ on a Mac, nor of EXL2 on a processor of AMD, though these are the smallest."""
+    sentence = advised(model="Qwen/Qwen3-235B-A22B", gpu=gpu).headline.sentence
+    assert sentence.startswith("No.") and "GGUF IQ4_XS" in sentence
+
+
 def test_a_context_that_the_model_lacks_is_said_below_the_verdict() -> None:
     asked = {"model": "Qwen/Qwen3-8B", "gpu": "4090"}
     assert "planned for 40,960" in advised(**asked, context="131072").more
