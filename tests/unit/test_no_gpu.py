@@ -14,6 +14,7 @@ from gpusizer.text import say_note
 from gpusizer.ui.page.answering import answer
 from gpusizer.ui.page.page_state import PageState
 from gpusizer.ui.presenters.answer import advice_of
+from gpusizer.ui.presenters.models_for import models_for_html
 from tests.asking import models_for, size
 from tests.documents import written
 from tests.pages import ENGLISH
@@ -84,8 +85,9 @@ def test_models_that_a_cpu_runs_are_not_said_to_be_on_a_gpu() -> None:
     found = models_for(embedded_sizer(), {"gpu": RIG})
     assert found.rows and {row.runs.how for row in found.rows} == {"cpu"}
     # without an amount nothing is known, which is not "none of the models"
-    unknown = models_for(embedded_sizer(), {"gpu": "cpu only"}).conclusion
-    assert [note.code for note in unknown.said] == ["answer_runs_in_ram"]
+    unknown = models_for(embedded_sizer(), {"gpu": "cpu only"})
+    assert [note.code for note in unknown.conclusion.said] == ["answer_runs_in_ram"]
+    assert ENGLISH("reverse.nothing") not in models_for_html(unknown, ENGLISH)
 
 
 def test_on_unlike_cards_the_fullest_is_named() -> None:

@@ -66,7 +66,7 @@ def models_for_html(answer: ModelsFor, words: Words) -> Markup:
         boards=boards_of(answer, words) if purpose else (),
         notes=[note for note in answer.notes if not note.code.startswith(ABOUT_BOARDS)],
         newcomers=[_newcomer(model, gpu, words) for model in answer.newcomers],
-        has_rows=bool(answer.rows),
+        runs_none=answer.is_known and not answer.rows,
     )
 
 

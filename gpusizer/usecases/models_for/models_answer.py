@@ -49,9 +49,14 @@ class ModelsFor:
         return tuple(runs for family in self.families for runs in family.members)
 
     @property
+    def is_known(self) -> bool:
+        """Whether the machine has an amount of memory; a CPU alone has that of its RAM."""
+        return bool(self.machine.gpus) or self.machine.ram_bytes is not None
+
+    @property
     def conclusion(self) -> Conclusion:
         """Number of models that run, and the first of them, or those to pick from."""
-        if not self.machine.gpus and self.machine.ram_bytes is None:
+        if not self.is_known:
             return Conclusion("models", (Note("answer_runs_in_ram"),))
         picked = [why for _, why in self.picked]
         hardware, found = machine_name(self.machine), len(self.found)
