@@ -5,8 +5,9 @@
     surely      fits at the high end of every band, then at the likely values
     usual       a quantization to choose unasked, under its usual engine; an engine for servers if
                 more than four users ask at once
-    precision   for many users, and on several cards with FP4 units: no last resort, then within
-                one server, then what servers use on the card
+    precision   for many users, and on several modules of servers or cards with FP4 units: no last
+                resort; then, but not on modules for one person, within one server, then what
+                servers use on the card
     boards      the fewest
     room        for one person a tenth of each device is left free
     speed       as fast as one reads in comfort, then by steps of a quarter

@@ -202,12 +202,15 @@ def leaves_spare_share(config: RunConfig, *, for_many: bool) -> bool:
 
 
 def _precision(study: Study, machine: Machine, quant: Quant, *, native: bool) -> _Precision:
-    # For one person only a last resort counts, of a checkpoint.
-    is_many, place = audience_of(study) == "many", 0
-    if machine.gpus and (is_many or _share_four_bits(machine)):
+    # For one person only a last resort counts: of a checkpoint, and on several modules of servers.
+    gpus, is_many, place = machine.gpus, audience_of(study) == "many", 0
+    counts = bool(gpus) and (is_many or _share_four_bits(machine))
+    joined = machine.boards > 1 and machine.gpu.is_for_servers and not is_card(machine.gpu)
+    if counts or joined:
         place = precision_place(quant, machine.gpu, native=native)
-    several = is_many and bool(machine.gpus) and machine.boards > SERVER_BOARDS
-    return _Precision(is_last_resort(study, quant, place, native=native), several, place)
+    several = is_many and bool(gpus) and machine.boards > SERVER_BOARDS
+    last_resort = is_last_resort(study, quant, place, native=native)
+    return _Precision(last_resort, several, place if counts else 0)
 
 
 def _share_four_bits(machine: Machine) -> bool:

@@ -168,7 +168,8 @@ def test_a_seventy_billion_model_of_two_guides() -> None:
 
 def test_what_is_waste_and_what_is_enough() -> None:
     """An H100 for light inference costs fifty times as much an hour. For a 14B 12 GB are enough.
-    R1 fits one Mac Studio in four bits, for readers, and two MI300X to rent."""
+    R1 fits one Mac Studio in four bits, for readers, and eight RTX A6000 to rent; four MI300X hold
+    it as published, and cost more."""
     h100, first = serving(LLAMA_8B, "h100-sxm-80gb"), sized(LLAMA_8B).ranking[0]
     assert hourly([h100])[0] > 20 * (first.score.usd_per_hour or 1)
     enough = sized(QWEN_14B).ranking[0].fit
@@ -177,7 +178,10 @@ def test_what_is_waste_and_what_is_enough() -> None:
     mac = sized(R1).ranking[0].fit
     assert (mac.gpu.slug, mac.count) == ("apple-m3-ultra-512gb", 1)
     rent = next(item for item in sized(R1).alternatives if item.kind == "rent").item.fit
-    assert (rent.gpu.slug, rent.count) == ("instinct-mi300x-192gb", 2)
+    assert (rent.gpu.slug, rent.count) == ("rtx-a6000-48gb", 8)
+    published = serving(R1, "instinct-mi300x-192gb")
+    assert (published.fit.count, published.fit.estimate.quant.slug) == (4, "fp8")
+    assert hourly([published])[0] > hourly([serving(R1, "rtx-a6000-48gb")])[0]
 
 
 def test_trainings_of_today() -> None:
@@ -300,3 +304,20 @@ def test_training_alternatives() -> None:
         if item.fit.verdict is Verdict.FITS and not item.score.missed()
     ]
     assert rent.cost.usd == min(usd for usd in costs if usd is not None)
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu", "boards", "quant"),
+    [
+        (R1, "h200 sxm", 8, "fp8"),  # as recipes have it, not INT4 on four
+        (R1, "4x h200 sxm", 4, "gptq-int4-g32"),  # what four hold
+        ("Qwen/Qwen3-235B-A22B", "h100 sxm", 4, "fp8"),
+        ("meta-llama/Llama-3.3-70B-Instruct", "h100 sxm", 1, "gptq-int4-g32"),  # one is enough
+        (R1, "a100 sxm 80gb", 8, "gptq-int4-g32"),  # it multiplies no FP8
+    ],
+)
+def test_one_person_gets_the_published_weights_on_modules_of_a_server(
+    model: str, gpu: str, boards: int, quant: str
+) -> None:
+    fit = sized(model, gpu=gpu).ranking[0].fit
+    assert (fit.count, fit.estimate.quant.slug) == (boards, quant)
