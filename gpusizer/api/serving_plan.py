@@ -38,11 +38,11 @@ class TargetInfo(AnswerModel):
 
 
 class BoardsInfo(AnswerModel):
-    """Boards of all replicas, at the fast, the likely and the slow end of the speeds' bands."""
+    """Boards of all replicas."""
 
-    low: int
-    likely: int
-    high: int | None = Field(description="null where the slow end is never in time")
+    low: int = Field(description="enough at the fast end of the speeds' bands")
+    likely: int = Field(description="that the plan takes; mostly enough at the slow end, too")
+    high: int | None = Field(description="enough at the slow end; null where that is never in time")
 
 
 class FirstTokenInfo(AnswerModel):
