@@ -190,9 +190,9 @@ def _is_out_of_place(study: Study, machine: Machine, engine: Engine) -> bool:
 
 def _is_rare_at_home(config: RunConfig) -> bool:
     # What is too large is named in a format that people try there, not in the smallest of all.
-    gpus, engine = config.machine.gpus, config.estimate.engine
+    gpus, abilities = config.machine.gpus, config.estimate.engine.abilities
     at_home = bool(gpus) and gpus[0].segment in _AT_HOME
-    return at_home and engine.abilities.speed_family in ("transformers", "exllama")
+    return at_home and not abilities.common_at_home and abilities.speed_family != SERVING
 
 
 def leaves_spare_share(config: RunConfig, *, for_many: bool) -> bool:

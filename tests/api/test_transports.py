@@ -136,7 +136,7 @@ def page() -> Handlers:
 
 
 def test_the_page_shows_the_size_that_programs_get(client: Client, page: Handlers) -> None:
-    answer = call(client, "/size_model", MODEL, context=4096, top=0)
+    answer = call(client, "/size_model", MODEL, context=4096, top=RANKED)
     *_, shown = page.ask(FormCall({"model": MODEL, "context": 4096}))
     facts, memory, above, ranking = (shown[n] for n in ("facts", "memory", "ranking", "ranked"))
     assert page.words.whole(answer["model"]["parameters"]) in facts

@@ -30,7 +30,7 @@ WER = {"type": "wer", "value": 8.1}
 
 
 def evaluated(*items: Any, card: Any = None) -> FakeRepo:
-    """Return a repository with a result file, of which the API tells `items`."""
+    """Return a repository with a result file, whose description has `items`."""
     repo = llama_repo("org/name", info={"evalResults": list(items), "model-index": card})
     repo.files[".eval_results/hle.yaml"] = literal_file(b"- value: 20.9")
     return repo

@@ -147,7 +147,7 @@ def test_weights_published_in_few_bits_are_not_said_to_lose_nothing_or_to_be_ful
     lost = ENGLISH("loss.small")
     assert stored.explanation == ENGLISH("explain.published_lossy", bits=4, lost=lost)
     other = advised(model=awq, gpu="2x 3090", quant="q4_k_s").explanation
-    assert other == ENGLISH("explain.anew", bits=4, lost=ENGLISH("loss.very_small"))
+    assert other == ENGLISH("explain.remade", bits=4, lost=ENGLISH("loss.very_small"))
 
 
 def test_cheaper_is_cheaper() -> None:

@@ -136,7 +136,7 @@ def test_it_is_read_only_where_it_is_shown(fields: dict[str, Any]) -> None:
 
 
 def test_the_hub_is_not_waited_for_twice() -> None:
-    """Where the listing failed, no leaderboard is requested."""
+    """If the listing failed, no leaderboard is requested."""
 
     def unasked(dataset_id: str) -> Leaderboard:
         raise AssertionError(dataset_id)

@@ -13,6 +13,7 @@ from gpusizer.ui.page.answering import Reports, answer, report_of
 from gpusizer.ui.page.asked import FormCall, PageEvent
 from gpusizer.ui.page.page_state import ALL_ROWS, PageState
 from gpusizer.ui.server.reading import RANKED
+from gpusizer.usecases.sizer import Sizer
 from tests.pages import page_handlers
 from tests.sizers import embedded_sizer
 
@@ -36,7 +37,8 @@ def test_an_answer_takes_few_searches(model: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(preference, "choose", counting(preference.choose))
     fastest = counting(candidates.fastest_on_boards)
     monkeypatch.setattr(candidates, "fastest_on_boards", fastest)
-    shown = answer(SIZER, PageState(model))
+    forgetful = Sizer(SIZER.fetch, SIZER.catalogue, library=SIZER.library)
+    shown = answer(forgetful, PageState(model))
     assert len(shown.report.ranking) == RANKED
     assert {"choose", "fastest_on_boards"} == set(searched)
     assert len(searched) <= _MOST_SEARCHES

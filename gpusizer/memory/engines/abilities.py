@@ -55,6 +55,7 @@ class Abilities:
     offloads: bool = False  # it runs layers or routed experts from system memory
     # The system may drop pages of its weights and read them from the file again.
     maps_file: bool = False
+    common_at_home: bool = False  # guides for one person at home name it
     serves: bool = True  # a command of its own keeps a model loaded and answers
     expert_parallel: bool = False  # it deals routed experts out to ranks whole, as far as modelled
     stages: bool = True  # it divides a model into pipeline stages

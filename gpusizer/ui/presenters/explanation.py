@@ -36,7 +36,7 @@ def quantization_text(profile: ModelProfile, estimate: MemoryEstimate, words: Wo
             "explain.published" if kept else "explain.published_lossy", bits=bits, lost=lost
         )
     if not as_published and quant.bits < _FULL_BITS and size >= profile.weight_bytes:
-        return words("explain.anew", bits=bits, lost=lost)
+        return words("explain.remade", bits=bits, lost=lost)
     if as_published or size >= profile.weight_bytes:
         return words("explain.full")
     return words(
