@@ -23,6 +23,7 @@ BASES = (MEASURED, MEASURED_MODEL, ESTIMATED, CLASS, NATIVE)
 NARROW_BITS = 4.5  # Bits of a GGUF recipe below which an importance matrix has a large effect.
 
 _NOISE = 0.005  # an increase that perplexity cannot tell from none
+_ELSEWHERE = 0.5  # weight of a model's distance that one source measured in other formats alone
 _UNKNOWN_MATRIX = 1.5  # a file without one loses that much more (quantization of equal bits)
 
 
@@ -57,13 +58,21 @@ def predict(
         step = ladder.steps.get(case.recipe.slug)
         if step is not None:
             return _banded(step[1], MEASURED, case, evidence, step[2])
-        own = evidence.level(known)
-        value += own.level + own.slope * case.x
-        basis, rows = MEASURED_MODEL, evidence.by_kin[known]
+        own, rows = evidence.level(known), evidence.by_kin[known]
+        value += _weight_of(rows, case) * (own.level + own.slope * case.x)
+        basis = MEASURED_MODEL
         value = ladder.within(case.recipe, value)
     elif kin:
         value += evidence.level(kin[-1]).level
     return _banded(value, basis, case, evidence, rows)
+
+
+def _weight_of(rows: Sequence[MeasuredLoss], case: LossCase) -> float:
+    # Of six models measured both as GGUF files and otherwise, the one predicts four fifths of the
+    # other's distance; what rests on one source alone counts for less.
+    sources = {one.row["source_group"] for one in rows}
+    is_alike = any(one.case.recipe.is_gguf == case.recipe.is_gguf for one in rows)
+    return 1.0 if is_alike or len(sources) > 1 else _ELSEWHERE
 
 
 def _banded(

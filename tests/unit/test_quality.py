@@ -244,3 +244,35 @@ def test_a_measured_model_repeats_its_table() -> None:
     values = [0.0588, 0.0578, 0.1911]  # Q3_K_S of three makers, as published
     found = likely(ask("Qwen/Qwen3.5-9B", "q3_k_s"))
     assert found == pytest.approx(median(values), rel=0.15)
+
+
+def rows_of(source: str, quant: str, family: str, loss: float) -> dict[str, object]:
+    return {
+        "repo": "org/model-70b",
+        "source_group": source,
+        "parameters": 70e9,
+        "released": "2024-07",
+        "about": "weights",
+        "quant": quant,
+        "family": family,
+        "bits_per_weight": 4.0,
+        "ln_ratio": loss,
+    }
+
+
+def test_one_source_of_other_files_counts_half() -> None:
+    """AWQ above the relation raises a GGUF file by half of that distance, two sources by all."""
+    case = LossCase(recipe_of("q4_k_m", 4.0, gguf=True), None, int(70e9), None, recent=True)
+    awq = [rows_of("a", "awq-int4-g128", "calibrated", 0.14)]
+    others = [rows_of("b", "gptq-int4-g128", "calibrated", 0.14)]
+    names = [kin_of("org/model-70b")]
+
+    def raised(*rows: dict[str, object]) -> float:
+        usual = predict(case, evidence_of([], fitted()), names).logged
+        return predict(case, evidence_of(list(rows), fitted()), names).logged - usual
+
+    evidence = evidence_of(awq, fitted())
+    assert raised(*awq) == pytest.approx(evidence.level(names[0]).level / 2, rel=0.05)
+    assert raised(*awq, *others) == pytest.approx(
+        evidence_of([*awq, *others], fitted()).level(names[0]).level, rel=0.05
+    )
