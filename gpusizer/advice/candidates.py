@@ -23,6 +23,8 @@ from gpusizer.fit.user_speed import SpeedEvidence, speed_evidence, user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
+from gpusizer.memory.engines import Engine
+from gpusizer.memory.quants import Quant
 from gpusizer.serving import Served, load_of_users, served
 from gpusizer.speed import Rate
 
@@ -132,18 +134,16 @@ def smallest_boards(study: Study, gpus: Iterable[Gpu]) -> RankedCandidate | None
     # GPUs are searched in the order of the least boards that their memory allows and of their
     # labels, until no other can be smaller.
     weights = min(least_bytes(study, quant, native) for quant, native in study.quants)
-    runners = [(quant, engine) for quant, _ in study.quants for engine in study.engines(quant)]
+    runners = _runners(study)
 
     def least(gpu: Gpu) -> tuple[int, float]:
         return max(1, math.ceil(weights / gpu.memory_bytes)), gpu.memory_marketing_gb
 
     possible = [
-        gpu
-        for gpu in gpus
-        if least(gpu)[0] <= board_counts(gpu)[-1] and any(runs_on(*it, gpu) for it in runners)
+        gpu for gpu in gpus if least(gpu)[0] <= board_counts(gpu)[-1] and _is_run(runners, gpu)
     ]
     swift = [it for it in runners if not it[1].abilities.launches_kernels]
-    slow = not any(runs_on(*it, gpu) for gpu in possible for it in swift)
+    slow = not any(_is_run(swift, gpu) for gpu in possible)
     best: RankedCandidate | None = None
     for (boards, label), alike in groupby(sorted(possible, key=least), least):
         if best is not None and (boards, slow, label) > _size(best)[:3]:
@@ -152,6 +152,15 @@ def smallest_boards(study: Study, gpus: Iterable[Gpu]) -> RankedCandidate | None
         surely = [each for each in found if each.config.verdict is Verdict.FITS]
         best = min([*([best] if best else []), *surely], key=_size, default=None)
     return best
+
+
+def _runners(study: Study) -> list[tuple[Quant, Engine]]:
+    # Quantizations with the engines that run the model in them.
+    return [(quant, engine) for quant, _ in study.quants for engine in study.engines(quant)]
+
+
+def _is_run(runners: Sequence[tuple[Quant, Engine]], gpu: Gpu) -> bool:
+    return any(runs_on(quant, engine, gpu) for quant, engine in runners)
 
 
 def _size(candidate: RankedCandidate) -> tuple[int, bool, float, float]:
@@ -163,15 +172,15 @@ def _size(candidate: RankedCandidate) -> tuple[int, bool, float, float]:
 
 def ways_to_rank(study: Study, offers: Offers) -> list[RunConfig]:
     """Return the best way on boards of each GPU on sale, with all of the model on them."""
-    found = []
+    found, runners = [], _runners(study)
     for gpu, most in offers:
         asked = asked_boards(study.workload, gpu)
         counts = board_counts(gpu) if asked is None else (asked,)
         if most is not None:
             counts = tuple(n for n in counts if n <= most)
-        config = (
-            best_on_boards(study, gpu, counts) if counts and gpu.status != "announced" else None
-        )
+        if not counts or gpu.status == "announced" or not _is_run(runners, gpu):
+            continue
+        config = best_on_boards(study, gpu, counts)
         if config is not None:
             found.append(config)
     return found

@@ -17,12 +17,12 @@ from gpusizer.usecases.sizer import Sizer
 from tests.pages import page_handlers
 from tests.sizers import embedded_sizer
 
-MODEL = "Qwen/Qwen3-8B"
+MODEL, FLUX = "Qwen/Qwen3-8B", "black-forest-labs/FLUX.1-dev"
 SIZER = embedded_sizer()
 _MOST_SEARCHES = 350
 
 
-@pytest.mark.parametrize("model", [MODEL, "Qwen/Qwen3-32B", "openai/gpt-oss-120b"])
+@pytest.mark.parametrize("model", [MODEL, "Qwen/Qwen3-32B", "openai/gpt-oss-120b", FLUX])
 def test_an_answer_takes_few_searches(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of the catalogue is never offered to the audience, and comes after all that is."""
     searched: list[str] = []
