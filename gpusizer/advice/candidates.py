@@ -134,15 +134,12 @@ def smallest_boards(study: Study, gpus: Iterable[Gpu]) -> RankedCandidate | None
     # GPUs are searched in the order of the least boards that their memory allows and of their
     # labels, until no other can be smaller.
     weights = min(least_bytes(study, quant, native) for quant, native in study.quants)
-    runners = _runners(study)
 
     def least(gpu: Gpu) -> tuple[int, float]:
         return max(1, math.ceil(weights / gpu.memory_bytes)), gpu.memory_marketing_gb
 
-    possible = [
-        gpu for gpu in gpus if least(gpu)[0] <= board_counts(gpu)[-1] and _is_run(runners, gpu)
-    ]
-    swift = [it for it in runners if not it[1].abilities.launches_kernels]
+    possible = [gpu for gpu in gpus if least(gpu)[0] <= board_counts(gpu)[-1]]
+    swift = [it for it in _runners(study) if not it[1].abilities.launches_kernels]
     slow = not any(_is_run(swift, gpu) for gpu in possible)
     best: RankedCandidate | None = None
     for (boards, label), alike in groupby(sorted(possible, key=least), least):

@@ -229,8 +229,9 @@ def judged(
     verdict = Verdict.DOES_NOT_FIT if short else fits
     share = likely / memory if memory else 0.0
     reasons = (Note("rig_needs_ram", ram_bytes=needed),) if short else ()
-    config = RunConfig(machine, estimate, verdict, likely, share, usual, None, reasons)
-    return replace(config, ram_short_bytes=short) if short else config
+    return RunConfig(
+        machine, estimate, verdict, likely, share, usual, None, reasons, ram_short_bytes=short
+    )
 
 
 def keeps_part_in_memory(

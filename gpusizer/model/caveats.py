@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gpusizer.core.messages import Note
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.architecture import Architecture
@@ -66,14 +68,15 @@ def caveats(
     if sound_bytes is not None:
         notes.append(Note("sound_attended", sound_bytes=sound_bytes))
     notes += doubts(architecture, pipeline)
+    return (*notes, *_uncounted(snapshot))
+
+
+def _uncounted(snapshot: RepoSnapshot) -> Iterator[Note]:
     uncounted_paths = [
         file.path for file in snapshot.uncounted_files if file.path.endswith(".safetensors")
     ]
     counted_paths = [file.path for component in snapshot.components for file in component.files]
     if uncounted_paths and counted_paths:
-        notes.append(Note("one_copy_counted", counted=counted_paths[0], file=uncounted_paths[0]))
+        yield Note("one_copy_counted", counted=counted_paths[0], file=uncounted_paths[0])
     for file in snapshot.uncounted_files[:1]:
-        notes.append(
-            Note("other_copies_not_counted", file=file.path, count=len(snapshot.uncounted_files))
-        )
-    return tuple(notes)
+        yield Note("other_copies_not_counted", file=file.path, count=len(snapshot.uncounted_files))

@@ -142,12 +142,7 @@ def _not_supported(place: Ranked) -> str:
 
 
 def _in_system_memory(place: Ranked) -> int:
-    arranged = place.fit.config.arranged
-    if arranged is not None and arranged.host is not None:
-        return arranged.host.total.likely
-    if place.fit.config.in_turns is not None:  # every component starts there and returns to it
-        return place.fit.config.in_turns.sizes.total
-    return max(place.fit.estimate.host_bytes, place.fit.config.missing_bytes)
+    return max(place.fit.config.ram_bytes, place.fit.config.missing_bytes)
 
 
 def limits(workload: Workload, place: Ranked) -> Iterator[Note]:
