@@ -23,6 +23,7 @@ from gpusizer.model.profile import ModelProfile
 
 PUBLISHER = "PUBLISHER"  # Placeholder for the owner of a published copy.
 _LISTING = "https://huggingface.co/models?other=base_model:quantized:"
+_NEEDS_REPOSITORY = "launch_needs_repository"  # no tool here makes the weights
 _SEARCH = "https://huggingface.co/models?search="
 # Ends of names of checkpoints in few bits: other quantizations are made of the model without them.
 _FEW_BITS = re.compile(
@@ -66,7 +67,8 @@ def start_of(
     plan = LaunchPlan.from_config(profile, config, workload)
     made = full if any(note.code in _MAKES for note in full.notes) else None
     reads_gguf = config.estimate.engine.abilities.reads == "gguf"
-    if plan.draft is not None or (not reads_gguf and made is None):
+    is_found = any(note.code == _NEEDS_REPOSITORY for note in full.notes)
+    if plan.draft is not None or not (reads_gguf or made or is_found):
         return Start(full)
     if plan.format == "gguf":
         return Start(_of_file(plan, config, plan.repo_id, plan.gguf_tag, for_task))
