@@ -268,7 +268,8 @@ def small_texts(page: Any) -> list[str]:
     small: list[str] = page.evaluate(
         "() => [...document.querySelectorAll('main *')].filter(e => e.childNodes.length"
         " && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())"
-        " && e.getClientRects().length && parseFloat(getComputedStyle(e).fontSize) < 14)"
+        " && e.getClientRects().length && e.checkVisibility({visibilityProperty: true})"
+        " && parseFloat(getComputedStyle(e).fontSize) < 14)"
         ".map(e => e.tagName + '.' + e.className + ': ' + e.textContent.slice(0, 40))"
     )
     return small
