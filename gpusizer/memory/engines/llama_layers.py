@@ -191,11 +191,7 @@ def cached(
     """
     architecture = as_cached(architecture, rules)
     ignored = architecture.model_type in _WINDOW_IGNORED
-    plan = tuple(
-        LayerRun(_with_room(run.layer, batch, drafts, ignored=ignored), run.count)
-        for run in architecture.layer_plan
-    )
-    return replace(architecture, layer_plan=plan)
+    return architecture.with_layers(lambda layer: _with_room(layer, batch, drafts, ignored=ignored))
 
 
 def _with_room(layer: Layer, batch: int, drafts: int, *, ignored: bool) -> Layer:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture, LayerRun
+from gpusizer.model.architecture import Architecture
 from gpusizer.model.architecture.layer_kinds import Layer
 from gpusizer.model.profile import ModelProfile
 
@@ -108,12 +108,7 @@ def cached_layer(layer: Layer, rules: BuildRules) -> Layer:
 
 def as_cached(architecture: Architecture, rules: BuildRules) -> Architecture:
     """Return the architecture with its layers as a build caches them."""
-    plan = tuple(
-        LayerRun(cached_layer(run.layer, rules), run.count) for run in architecture.layer_plan
-    )
-    if plan == architecture.layer_plan:
-        return architecture
-    return replace(architecture, layer_plan=plan)
+    return architecture.with_layers(lambda layer: cached_layer(layer, rules))
 
 
 def older_file_notes(profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import Literal
 
@@ -70,6 +70,14 @@ class Architecture:
     def growing_elements_per_token(self) -> int:
         """Cache elements each new token adds over all layers, before any window is full."""
         return sum(run.count * run.layer.elements_per_token for run in self.layer_plan)
+
+    def with_layers(self, change: Callable[[Layer], Layer]) -> Architecture:
+        """Return the model with `change` applied to its layers, once for all that are equal."""
+        changed = {layer: change(layer) for layer in {run.layer for run in self.layer_plan}}
+        if all(layer == new for layer, new in changed.items()):
+            return self
+        plan = tuple(LayerRun(changed[run.layer], run.count) for run in self.layer_plan)
+        return replace(self, layer_plan=plan)
 
 
 def kinds_between(plan: Sequence[LayerRun], edges: Sequence[int]) -> list[list[LayerRun]]:

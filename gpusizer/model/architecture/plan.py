@@ -55,6 +55,7 @@ class Planner:
 
     def _read(self, kinds: Sequence[LayerKind]) -> list[Layer]:
         layers: list[Layer] = []
+        known: dict[Layer, Layer] = {}  # equal layers are one object and share its cached answers
         measured: tuple[int, int] | None = None
         for number, kind in enumerate(kinds):
             if kind.attends:
@@ -62,5 +63,6 @@ class Planner:
                 measured = self.stack.widths.get(number, measured)
             source = LayerSource(self.cfg, self.stack, number, kind, self.heads, measured)
             layer = kind.read(source)
-            layers.append(with_state(layer, source) if kind.state else layer)
+            layer = with_state(layer, source) if kind.state else layer
+            layers.append(known.setdefault(layer, layer))
         return layers
