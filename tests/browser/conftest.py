@@ -38,6 +38,16 @@ def _unavailable(reason: str) -> None:
     pytest.skip(reason)
 
 
+def wait_for_values(page: Any) -> None:
+    """Wait until the fields of a fold that was opened, and are visible, have their values."""
+    # Gradio mounts them when the fold opens, and sets them a frame later
+    # (`render_previously_invisible_children`): text typed between the two is lost.
+    page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame("
+        "() => requestIdleCallback(done, {timeout: 10000}))))"
+    )
+
+
 class Held:
     """Holds a page's requests for some addresses back until `let_go`."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+from tests.browser.conftest import wait_for_values
 from tests.browser.test_no_input_lost import enter, wait_for_address
 from tests.browser.test_page import LLAMA, Open, see, wait_for_answer, wait_for_picks
 
@@ -34,6 +35,8 @@ def test_back_returns_to_the_question_before(visit: Open) -> None:
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
     page.click("#gs-advanced > button")
     context = page.get_by_label("Context", exact=True)
+    context.wait_for()
+    wait_for_values(page)
     context.fill("4096")
     context.press("Enter")
     wait_for_address(page, context="4096")

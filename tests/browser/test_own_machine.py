@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from gpusizer.text import Language
 from gpusizer.ui.page.page_scripts import STORED_MACHINE
 from gpusizer.ui.presenters.pieces.words import Words
+from tests.browser.conftest import wait_for_values
 from tests.browser.test_page import Open, query
 
 
@@ -22,12 +23,7 @@ def unfold(page: Any, tab: str = "size") -> None:
     page.wait_for_function("() => window.gsLoaded")
     page.click(f"#gs-{tab}-machine > button")
     expect(field(page, "used_gb", tab)).to_be_editable()
-    # Gradio mounts the fields of a fold when it opens, and gives them their values a frame later
-    # (`render_previously_invisible_children`); a visitor types once they stand.
-    page.evaluate(
-        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame("
-        "() => requestIdleCallback(done, {timeout: 10000}))))"
-    )
+    wait_for_values(page)
 
 
 def test_what_is_typed_is_remembered_until_it_is_emptied(visit: Open) -> None:

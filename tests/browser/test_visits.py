@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from gpusizer.text import LANGUAGES, Language
 from tests.browser.axe import serious
-from tests.browser.conftest import Visit
+from tests.browser.conftest import Visit, wait_for_values
 from tests.browser.test_page import PATHS, Open, small_texts, wait_for_answer
 
 QWEN_8B, QWEN_32B = "Qwen/Qwen3-8B", "Qwen/Qwen3-32B"
@@ -37,6 +37,8 @@ class Visitor:
     def fill(self, field: str, text: str, *, enter: bool = False) -> None:
         self.actions += 1
         entry = self.page.locator(f"{field} :is(input, textarea)")
+        entry.wait_for()
+        wait_for_values(self.page)
         entry.fill(text)
         if enter:
             entry.press("Enter")
