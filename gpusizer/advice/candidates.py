@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from gpusizer.advice.policies import POLICIES, RankedCandidate, in_order
+from gpusizer.advice.policies import POLICIES, RankedCandidate, SortKey, in_order
 from gpusizer.fit.audience import is_ever_offered
 from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.division import asked_boards, board_counts
@@ -14,7 +14,12 @@ from gpusizer.fit.picture_time import picture_seconds, picture_work
 from gpusizer.fit.platforms import SERVER_BOARDS
 from gpusizer.fit.preference import best_on_boards, fastest_on_boards
 from gpusizer.fit.preference_key import suitability_of
-from gpusizer.fit.recommendation import bought_computer, computer_of
+from gpusizer.fit.recommendation import (
+    NEVER_OFFERED,
+    UNAVAILABLE,
+    bought_computer,
+    computer_of,
+)
 from gpusizer.fit.requirements import READING_SPEED
 from gpusizer.fit.run_config import RunConfig, pool_on
 from gpusizer.fit.run_configs import least_bytes
@@ -23,6 +28,8 @@ from gpusizer.fit.user_speed import SpeedEvidence, speed_evidence, user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
+from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
+from gpusizer.gpus.purchase import current_day
 from gpusizer.memory.engines import Engine
 from gpusizer.memory.quants import Quant
 from gpusizer.serving import Served, load_of_users, served
@@ -31,6 +38,7 @@ from gpusizer.speed import Rate
 FASTEST = "fastest"
 # GPUs of the most bandwidth, on one board and on many, among which the fastest is searched.
 _MAY_BE_FASTEST = 10
+_LAST: SortKey = (math.inf,)
 
 
 # GPUs, each with the most boards of it that may be offered; None for no limit.
@@ -52,13 +60,21 @@ def candidates_of(
     return in_order(found, POLICIES[rank_by])
 
 
-def offered_first(study: Study, offers: Offers) -> tuple[Offers, Offers]:
-    """Return the offers that the audience gets in some number of boards, and the other ones."""
-    # The others come after all that surely fit, and are no alternatives.
-    by_offer: dict[bool, list[tuple[Gpu, int | None]]] = {True: [], False: []}
+def in_groups(study: Study, offers: Offers) -> list[tuple[Offers, SortKey]]:
+    """Return the offers by what is known of a GPU alone, those that rank first at the front.
+
+    Each group comes with the least `Conditions.key` of all later ones. The first is on offer to
+    the audience and supported; only it has alternatives to the first place. The second is not on
+    offer today or no longer supported, the third never for this audience.
+    """
+    today = current_day()
+    groups: tuple[list[tuple[Gpu, int | None]], ...] = ([], [], [])
     for offer in offers:
-        by_offer[is_ever_offered(study, offer[0])].append(offer)
-    return by_offer[True], by_offer[False]
+        gpu = offer[0]
+        is_available = ended_support(gpu) is None and not why_not_on_offer(gpu, today)
+        group = 2 if not is_ever_offered(study, gpu) else 0 if is_available else 1
+        groups[group].append(offer)
+    return list(zip(groups, (UNAVAILABLE, NEVER_OFFERED, _LAST), strict=True))
 
 
 def _candidate_of(

@@ -11,14 +11,14 @@ from gpusizer.advice.candidates import (
     FASTEST,
     candidates_of,
     evidence_of,
-    offered_first,
+    in_groups,
     served_users,
     swiftest,
 )
 from gpusizer.advice.capacity_limits import Largest, SureLimits
 from gpusizer.advice.next_steps import Suggestion
 from gpusizer.advice.parallelism_plans import RunPlan
-from gpusizer.advice.policies import POLICIES, RankedCandidate, in_order
+from gpusizer.advice.policies import POLICIES, RankedCandidate, SortKey, in_order
 from gpusizer.advice.quant_tradeoff import quant_tradeoff
 from gpusizer.advice.rank_reasons import pace_clause, why, why_alternative
 from gpusizer.core.messages import Note
@@ -64,7 +64,7 @@ class Ranked:
     """One place in the ranking."""
 
     # Without `slots`, because costs and score are cached properties.
-    rank: int
+    rank: int  # from 1; 0 for a way that is not among the places of the answer
     fit: Fit
     # The longest context and the most users that surely fit. They follow from the fit, and hold a
     # study with its budget of time, so that they do not count in comparisons.
@@ -249,31 +249,31 @@ def rank_gpus(
     enough = min_tok_s or READING_SPEED
     limits = [None] * len(catalogue.gpus) if most_boards is None else [n or 0 for n in most_boards]
     offers = tuple(zip(catalogue.gpus, limits, strict=True))
-    # GPUs that are never offered to the audience are tried if other GPUs do not fill the places.
     may_stop = rank_by == RECOMMENDED and top > 0 and not min_tok_s
     every: list[RankedCandidate] = []
-    for some in offered_first(study, offers) if may_stop else (offers,):
+    for some, least_later in in_groups(study, offers):
         every += candidates_of(study, some, rank_by, assumptions, enough)
-        if may_stop and sum(_fills_a_place(study, candidate) for candidate in every) >= top:
+        # Later groups are tried if the ways that come before all of theirs do not fill the places.
+        if may_stop and sum(_precedes(study, each, least_later) for each in every) >= top:
             break
     fast = [c for c in every if not min_tok_s or c.speed is None or c.speed >= min_tok_s]
     fair = [c for c in fast if not beyond(study, c.config)] or fast
     candidates = in_order(fair, POLICIES[rank_by])
-    # GPUs that are never offered are not counted: not all of them are weighed.
+    # GPUs of later groups are not counted: not all of them are weighed.
     lossier = sum(_counts(c, rank_by) for c in fast) - sum(_counts(c, rank_by) for c in fair)
 
-    swift = swiftest(study, candidates)
+    swift, shown = swiftest(study, candidates), top or len(candidates)
 
     def ranked(place: int, candidate: RankedCandidate) -> Ranked:
         return replace(
-            describe(study, candidate.config, rank=place + 1),
+            describe(study, candidate.config, rank=place + 1 if place < shown else 0),
             assumptions=assumptions,
             rank_by=rank_by,
             enough=enough,
             suitability=candidate.suitability,
         )
 
-    places = tuple(ranked(*pair) for pair in [*enumerate(candidates)][: top or None])
+    places = tuple(ranked(*pair) for pair in [*enumerate(candidates)][:shown])
     alternatives = []
     for kind, place in pick_alternatives(candidates, swift).items():
         chosen = (swift if kind == FASTEST else candidates)[place]
@@ -283,15 +283,16 @@ def rank_gpus(
     return Ranking(places, tuple(alternatives), len(every) - len(fast), lossier)
 
 
-def _fills_a_place(study: Study, candidate: RankedCandidate) -> bool:
-    # It comes before all GPUs that are never offered to the audience.
+def _precedes(study: Study, candidate: RankedCandidate, least_later: SortKey) -> bool:
     config = candidate.config
     is_sure = config.verdict is Verdict.FITS and not beyond(study, config)
-    return is_sure and candidate.score.stands_beside
+    return is_sure and candidate.score.key < least_later
 
 
 def _counts(candidate: RankedCandidate, rank_by: str) -> bool:
-    return rank_by != RECOMMENDED or candidate.score.stands_beside
+    score = candidate.score
+    is_available = score.ended_support is None and not score.not_on_offer
+    return rank_by != RECOMMENDED or (score.stands_beside and is_available)
 
 
 def describe(study: Study, config: RunConfig, rank: int) -> Ranked:

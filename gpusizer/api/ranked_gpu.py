@@ -255,7 +255,7 @@ class BenchmarkInfo(AnswerModel):
 class RankedGpu(DerivedModel):
     """A place in a ranking."""
 
-    rank: int
+    rank: int = Field(description="from 1; 0 for an alternative that is not among the places")
     gpu: str = at("fit.gpu.slug")
     gpu_name: str = at("fit.gpu.name")
     count: int = at("fit.count", "boards")

@@ -53,6 +53,11 @@ _USUAL_SLOTS = 2
 # An unknown condition ranks between met and missed.
 _PLACES = {True: 0.0, None: 1.0, False: 2.0}
 
+# Least `Conditions.key` of boards without support or not on offer, and of those that the audience
+# is never offered.
+UNAVAILABLE = (0.0, 0.0, 0.0, 0.0, 1.0)
+NEVER_OFFERED = (2.0,)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions(ABC):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gpusizer.advice.candidates import offered_first, smallest_boards, ways_to_rank
+from gpusizer.advice.candidates import in_groups, smallest_boards, ways_to_rank
 from gpusizer.advice.conclusion.clauses import Conclusion
 from gpusizer.advice.ranking import Ranked, describe
 from gpusizer.core.errors import GpusizerError
@@ -89,7 +89,7 @@ def best_of_each_kind(
 ) -> dict[str, Ranked]:
     """Choose boards for each kind of hardware: the first place of the ranking where it is in one
     of these quantizations, else the fewest, smallest and fastest familiar ones that surely hold
-    the model, first among those that the audience is offered."""
+    the model, first among those that are on offer to the audience today."""
     first = [it for it in ranking[:1] if it.fit.estimate.quant.slug in quants]
     best = {kind: it for kind, of in KINDS.items() for it in first if of(it.fit.gpu)}
     familiar = [g for g in gpus if g.status in _ON_SALE and g.release_year >= _OLDEST_YEAR]
@@ -97,7 +97,7 @@ def best_of_each_kind(
         if kind in best:
             continue
         offers = [(gpu, None) for gpu in familiar if of(gpu)]
-        for some in offered_first(study, offers):
+        for some, _ in in_groups(study, offers):
             if one := smallest_boards(study, (gpu for gpu, _ in some)):
                 best[kind] = describe(study, one.config, rank=1)
                 break
