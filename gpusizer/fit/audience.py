@@ -99,7 +99,7 @@ class Suitability:
 
     kept_back: Rule | None = None  # rule by which its boards are not offered, None if they are
     for_many: bool = False  # many users share it, so that dollars per hour order the places
-    to_be_made: bool = False  # the weights have to be made or found before a server loads them
+    to_be_made: bool = False  # the weights have to be made or found before they are loaded
 
 
 def audience_of(study: Study) -> str:
@@ -197,7 +197,9 @@ def _is_made_anew(study: Study, quant: Quant) -> bool:
 
 
 def _same_weights(study: Study) -> frozenset[str] | None:
-    # None if the checkpoint has more bits.
+    # None if the checkpoint has more bits, or is a copy (`PreferenceKey.verdict`).
+    if study.profile.is_quantized_copy:
+        return None
     stored = [one for one, native in study.quants if native and one.bits < _FEW_BITS]
     same = (slug for one in stored for slug in _TABLES["same_weights"].get(one.slug, ()))
     return frozenset(same) if stored else None

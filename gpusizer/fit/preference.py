@@ -2,7 +2,7 @@
 
     fits        all of the model on the devices, then a part in system memory, then from the disk
     loss        no more than `max_loss`; if nothing else fits, the least
-    surely      fits at the high end of every band, then at the likely values
+    surely      fits at the high end of every band, then at the likely values, then as a stopgap
     usual       a quantization to choose unasked, under its usual engine; an engine for servers if
                 more than four users ask at once
     precision   for many users, and on several modules of servers or cards with FP4 units: no last

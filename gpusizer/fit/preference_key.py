@@ -16,6 +16,7 @@ from gpusizer.fit.compatibility import runnable
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.platforms import SERVER_BOARDS
 from gpusizer.fit.run_config import RunConfig
+from gpusizer.fit.run_configs import engines_on
 from gpusizer.fit.study import QuantOption, ScopedCache, Study
 from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
@@ -31,6 +32,7 @@ SPARE_SHARE = 0.1
 
 # Speeds below comfort count in steps of this factor: predictions cannot distinguish closer ones.
 _STEP = 1.25
+_AFTER_TIGHT = Verdict.TIGHT.place + 1
 _AT_HOME = frozenset({"consumer", "apple", "soc"})
 # Losses up to this word count as equal: no benchmark distinguishes files whose perplexity rises by
 # less than 6 % (docs/quality.md), and the table orders them by closeness to the original.
@@ -42,7 +44,7 @@ class PreferenceKey(NamedTuple):
 
     memory: int  # 0 if all of it is on devices, else the place of the verdict
     beyond: int  # rank of a loss above `max_loss`, 0 within it
-    verdict: int  # its place: surely fits before tight
+    verdict: int  # its place: surely fits, then tight, then a stopgap that fits
     unusual: bool  # an unusual quantization or engine, or an engine that is made for fewer users
     short_bytes: int  # bytes that are missing if it does not fit
     last_resort: bool  # for many users, a precision that is taken only if nothing better fits
@@ -91,7 +93,7 @@ def preference_key(
     until_speed = (
         0 if on_gpu else verdict.place,
         rank if rank > study.requirements.most_rank else 0,
-        verdict.place,
+        verdict.place + _AFTER_TIGHT * known.stopgap * on_gpu,
         known.unusual or (not runs and _is_rare_at_home(config)),
         0 if runs else config.missing_bytes,
         *known.precision,
@@ -114,7 +116,8 @@ def least_key(study: Study, machine: Machine, option: QuantOption) -> tuple[floa
     """Return the best standing that an option may have on a machine."""
     # It surely fits, with room, enough speed and no loss.
     known, boards = suits(study, machine, option), machine.boards
-    until_speed = (0, 0, 0, known.unusual, 0, *known.precision, boards, False)
+    place = _AFTER_TIGHT * known.stopgap
+    until_speed = (0, 0, place, known.unusual, 0, *known.precision, boards, False)
     return *until_speed, 0, known.misplaced, 0, _ALIKE, option.quant.order
 
 
@@ -127,6 +130,7 @@ class _Precision(NamedTuple):
 class Suits(NamedTuple):
     """Suitability of an option for a machine's boards and the audience, as in `PreferenceKey`."""
 
+    stopgap: int
     unusual: bool
     precision: _Precision
     misplaced: bool
@@ -138,11 +142,13 @@ _SUITS: ScopedCache[tuple[object, ...], Suits] = ScopedCache()
 def suits(study: Study, machine: Machine, option: QuantOption) -> Suits:
     """Return how an option suits a machine; cached for machines that are alike in this."""
     quant, engine = option.quant, option.engine
-    key = (quant.slug, option.native, engine.slug, option.is_usual, *_kind_of(machine))
+    kernels = tuple(gpu.kernel_class for gpu in machine.kinds)
+    key = (quant.slug, option.native, engine.slug, option.is_usual, kernels, *_kind_of(machine))
     return _SUITS.get(
         study.quants_scope,
         key,
         lambda: Suits(
+            _stopgap(study, machine, option),
             not option.is_usual or is_for_fewer(study, engine),
             _precision(study, machine, quant, native=option.native),
             _is_out_of_place(study, machine, engine),
@@ -154,7 +160,7 @@ def _kind_of(machine: Machine) -> tuple[object, ...]:
     if not machine.gpus:
         return ()
     gpu, boards = machine.gpu, machine.boards
-    return gpu.kernel_class, gpu.segment, is_card(gpu), boards > 1, boards > SERVER_BOARDS
+    return gpu.segment, is_card(gpu), boards > 1, boards > SERVER_BOARDS
 
 
 _UNREADINESS: ScopedCache[tuple[str, bool, str], int] = ScopedCache()
@@ -174,8 +180,29 @@ def unreadiness(study: Study, config: RunConfig) -> int:
 def suitability_of(study: Study, config: RunConfig) -> Suitability:
     """Return the suitability of a way for the study's audience."""
     for_many = audience_of(study) == "many"
-    to_be_made = for_many and unreadiness(study, config) > 0
+    is_copied = study.profile.is_quantized_copy and not config.estimate.native
+    to_be_made = is_copied or (for_many and unreadiness(study, config) > 0)
     return Suitability(not_offered(study, config.gpu, config.boards), for_many, to_be_made)
+
+
+def _stopgap(study: Study, machine: Machine, option: QuantOption) -> int:
+    # Above 0 it is taken if a proper way fits in no band. Eager Python is no proper way of a
+    # quantization that a faster engine runs; of a quantized copy only its usual engine is one,
+    # with the weights as they are.
+    eager = option.engine.abilities.launches_kernels
+    if not study.profile.is_quantized_copy:
+        return int(eager and not _runs_eagerly(study, machine, option.quant))
+    first = engines_on(study, machine, option.quant)[0]
+    if option.native and not eager and option.engine is first:
+        return 0
+    stored = (quant for quant, native in study.quants if native)
+    return int(not all(_runs_eagerly(study, machine, quant) for quant in stored)) + int(eager)
+
+
+def _runs_eagerly(study: Study, machine: Machine, quant: Quant) -> bool:
+    # By nothing else than kernels launched one by one, or not at all.
+    engines = engines_on(study, machine, quant)
+    return all(engine.abilities.launches_kernels for engine in engines)
 
 
 def _is_out_of_place(study: Study, machine: Machine, engine: Engine) -> bool:

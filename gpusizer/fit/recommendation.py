@@ -4,7 +4,8 @@
     room       surely fits, with at least a tenth of each card to spare
     support    the vendor's software has not left the architecture behind
     on_offer   sold or commonly rented out today
-    evidence   such cards were measured; the low end of the band is near, and as fast as asked for
+    evidence   such cards were measured, and the low end of the band is near and as fast as asked
+               for; then measured at all
     speed      tokens/s for each user as asked for, or as fast as one reads
     computer   goes into one ordinary computer, is one, or is rented with one
     value      US dollars for an hour of work, rented or owned, whichever is less, for each token
@@ -81,6 +82,11 @@ class Conditions(ABC):
         """Whether measurements support the speed, if a speed matters."""
 
     @property
+    def evidence_place(self) -> int:
+        """Place by evidence: 0 if measurements support the speed."""
+        return 0 if self.evident else 1
+
+    @property
     @abstractmethod
     def at_work(self) -> tuple[bool | None, ...]:
         """The conditions between offer and computer, in order; None for an unknown one."""
@@ -120,7 +126,7 @@ class Conditions(ABC):
     def key(self) -> tuple[float, ...]:
         is_kept_back = self.suitability.kept_back is not None
         supported, offered = self.ended_support is None, not self.not_on_offer
-        missed = (not self.room, not supported, not offered, not self.evident)
+        missed = (not self.room, not supported, not offered, self.evidence_place)
         return (
             float(is_kept_back) + float(not self.stands_beside),
             float(self.suitability.to_be_made),
@@ -185,6 +191,11 @@ class Score(Conditions):
     def evident(self) -> bool:
         """Whether such cards were measured, and even the low end is as fast as requested."""
         return self.evidence is None or self.evidence.holds
+
+    @property
+    def evidence_place(self) -> int:
+        """Place by evidence: such cards measured, measured in a wide or a low band, or not."""
+        return 0 if self.evident else 1 if self.evidence and self.evidence.measured else 2
 
     @property
     def at_work(self) -> tuple[bool | None, ...]:

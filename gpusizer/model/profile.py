@@ -28,7 +28,11 @@ from gpusizer.model.packing import StoredQuantization
 from gpusizer.model.padding import without_padding
 from gpusizer.model.pipeline_reading import pipeline_shape
 from gpusizer.model.pipeline_shape import PipelineShape
-from gpusizer.model.quantization import detect_quantization, quantization_of_tensors
+from gpusizer.model.quantization import (
+    detect_quantization,
+    names_a_conversion,
+    quantization_of_tensors,
+)
 from gpusizer.model.synthetic_weights import estimated_groups
 from gpusizer.model.tensor_roles import Kind, Part
 from gpusizer.model.vision_tokens import PictureRule, picture_rule
@@ -127,6 +131,12 @@ class ModelProfile(RepoFacts):
     def doubts(self) -> tuple[Note, ...]:
         """Notes on unknown parts of the model; its caveats include them."""
         return doubts(self.architecture, self.pipeline)
+
+    @property
+    def is_quantized_copy(self) -> bool:
+        """Whether its weights were quantized from others, by its model card or its name."""
+        derived = self.base_relation == "quantized" or names_a_conversion(self.repo_id)
+        return self.quantization is not None and derived
 
     @property
     def max_context(self) -> int | None:

@@ -15,6 +15,10 @@ from gpusizer.model.unpacking import Neighbours, logical_shape
 
 _MAX_BITS = 16
 _WIDTH_IN_NAME = re.compile(r"(?:int|float|fp|mx|nv)(1|2|3|4|5|6|7|8)(?!\d)")
+# Words in repository names for weights that were quantized from others.
+_CONVERSION = re.compile(
+    r"[-_.](gguf|fp8|awq|gptq|exl[23]|mlx|nvfp4|bnb|quantized|w\da\d+|int[48]|[48]-?bit)(?=[-_.]|$)"
+)
 # Data-free names of quantization algorithms in hf_quant_config.json (TensorRT Model Optimizer).
 _MODELOPT_BITS = {"FP8": 8, "NVFP4": 4, "W4A16_AWQ": 4, "W4A8_AWQ": 4, "INT4_AWQ": 4, "W8A8_SQ": 8}
 
@@ -44,6 +48,11 @@ def detect_quantization(
     if optimizer is not None:
         return _modelopt(object_in(optimizer.get("quantization")))
     return None
+
+
+def names_a_conversion(repo_id: str) -> bool:
+    """Return whether a repository's name marks its weights as quantized from others."""
+    return _CONVERSION.search(repo_id.rpartition("/")[2].casefold()) is not None
 
 
 def _candidates(config: Config) -> list[Config]:

@@ -18,7 +18,7 @@ from gpusizer.memory.quants.table import Quant
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
-from gpusizer.quality.evidence import MeasuredLoss, kin_of, names_a_conversion, published
+from gpusizer.quality.evidence import MeasuredLoss, kin_of, published
 from gpusizer.quality.kv_loss import SENSITIVE, CacheLoss, cache_loss
 from gpusizer.quality.pictures import picture_distance, picture_word
 from gpusizer.quality.prediction import (
@@ -116,10 +116,9 @@ def _loses_nothing(profile: ModelProfile, recipe: QualityRecipe, *, native: bool
     # The weights are the released ones, or hold every value of them. A release in few bits (gpt-oss
     # in MXFP4, DeepSeek in FP8, Kimi in INT4) is its own reference.
     stored = profile.quantization
-    derived = profile.base_relation == "quantized" or names_a_conversion(profile.repo_id)
     if recipe.family == PLAIN:
         return True
-    if stored is None or profile.format == "gguf" or derived:
+    if stored is None or profile.format == "gguf" or profile.is_quantized_copy:
         return False
     released_bits = stored.bits or 8
     wider = recipe.bits >= 2 * released_bits

@@ -41,9 +41,6 @@ _NOT_OF_THE_MODEL = re.compile(
     r"[-_.](gguf|fp8(-(dynamic|block))?|awq|gptq|exl[23]|mlx|nvfp4|mxfp4|bnb|unsloth|hf|instruct"
     r"|chat|it|pt|base|thinking|\d{4}|quantized|w\da\d+|int[48]|[48]-?bit|g\d+|bf16|i1)(?=[-_.]|$)"
 )
-_PRECISION = re.compile(
-    r"[-_.](gguf|fp8|awq|gptq|exl[23]|mlx|nvfp4|bnb|quantized|w\da\d+|int[48]|[48]-?bit)(?=[-_.]|$)"
-)
 _SIZE = re.compile(r"-\d+(?:\.\d+)?[bm](?=-|$)")
 _IDLE_RESIDUAL = 0.5  # in logarithms; beyond it a row counts less
 _ROUNDS = 6
@@ -67,11 +64,6 @@ def series_of(kin: str) -> str:
     ('qwen3.5', 'llama-3.1', 'glm-4.5')
     """
     return _SIZE.split(kin, maxsplit=1)[0]
-
-
-def names_a_conversion(repo_id: str) -> bool:
-    """Return whether a repository's name marks its weights as quantized from others."""
-    return _PRECISION.search(repo_id.rpartition("/")[2].casefold()) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,11 +56,11 @@ def test_no_later_condition_outweighs_an_earlier_one(model: str) -> None:
     assert len(sure) > 20
     assert sure[0].recommendable
 
-    def missed(score: Score) -> tuple[int, bool, bool, bool, bool, bool, int, bool]:
+    def missed(score: Score) -> tuple[int, bool, bool, bool, bool, int, int, bool]:
         speed = (True, None, False).index(score.fast_enough)
         ended, offered = score.ended_support is not None, score.not_on_offer == ""
         suits = score.suitability
-        seen = (not score.room, ended, not offered, not score.evident)
+        seen = (not score.room, ended, not offered, score.evidence_place)
         kept_back = 0 if suits.kept_back is None else 1 if score.stands_beside else 2
         return (kept_back, suits.to_be_made, *seen, speed, score.computer != "")
 

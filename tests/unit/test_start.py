@@ -130,7 +130,8 @@ def test_llama_server_answers_in_vectors_where_the_model_makes_them() -> None:
 
 def test_weights_that_nobody_here_makes_are_looked_for_on_the_hub() -> None:
     """AWQ of Llama 3.2 Vision had no command at all."""
-    found = start("meta-llama/Llama-3.2-11B-Vision-Instruct", quant="awq-int4-g64")
+    model = "meta-llama/Llama-3.2-11B-Vision-Instruct"
+    found = start(model, quant="awq-int4-g64", engine="transformers")
     assert f'"{PUBLISHER}/Llama-3.2-11B-Vision-Instruct-AWQ"' in found.line.text
     assert found.is_listed and found.listing.startswith("https://huggingface.co/models?other=")
     assert found.made is None
