@@ -168,5 +168,6 @@ class ServingPlanInfo(DerivedModel):
 
     @classmethod
     def _read_from(cls, record: Any, context: AnswerContext) -> object:
-        assert context.profile is not None
-        return Beside(record, deploy=cheapest_deployment(record, context.profile))
+        assert context.profile is not None and context.workload is not None
+        deployment = cheapest_deployment(record, context.profile, context.workload)
+        return Beside(record, deploy=deployment)

@@ -26,6 +26,7 @@ from gpusizer.api.serving_plan import ServingPlanInfo
 from gpusizer.api.workload import SizeWorkloadInfo
 from gpusizer.core.messages import Translate
 from gpusizer.usecases.report import Report
+from gpusizer.usecases.starting import start_of_report
 
 
 class QuantizedRepoInfo(AnswerModel):
@@ -36,6 +37,18 @@ class QuantizedRepoInfo(AnswerModel):
     downloads: int = Field(description="in the last 30 days")
     likes: int
     weight_bytes: int | None = Field(description="of a GGUF repository the sum of all widths")
+
+
+class StartInfo(AnswerModel):
+    """The line that starts the model as the answer concludes, as people start it."""
+
+    engine: str = at("line.engine")
+    command: str = at("line.text", "empty if nothing starts it; `notes` say why")
+    language: str = at("line.language", "bash or python")
+    published: str = at("listing", "address of the Hub's list of published copies; may be empty")
+    needs_publisher: bool = at("is_listed", "PUBLISHER in the command is to be chosen from there")
+    make: Stated[str] = at("made.text", "commands that make the weights first")
+    notes: Notes = at("line.notes")
 
 
 class SizeAnswer(DerivedModel):
@@ -53,6 +66,7 @@ class SizeAnswer(DerivedModel):
     )
     sibling: SiblingInfo | None
     notes: Notes
+    start: Stated[StartInfo] = Field(description="if anything of it runs")
     draft_model: Stated[DraftModelInfo] = at("profile.draft")
     rig: Stated[RigInfo] = Field(description="where the request describes a machine")
     quantized_repos: Stated[list[QuantizedRepoInfo]] = Field(description="where asked for")
@@ -66,7 +80,8 @@ class SizeAnswer(DerivedModel):
         report: Report = record
         workload = Beside(report.workload, request=report.request, revision=report.profile.revision)
         card = {"card": report.model_card} if report.request.card else {}
-        return Beside(report, schema_version=SCHEMA_VERSION, workload=workload, **card)
+        more = {"start": start_of_report(report), "workload": workload, **card}
+        return Beside(report, schema_version=SCHEMA_VERSION, **more)
 
 
 def size_answer(report: Report, say: Translate) -> SizeAnswer:

@@ -23,6 +23,8 @@ from gpusizer.fit.losses import quality_at
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, plan_costs
 from gpusizer.gpus.purpose import purpose_of
+from gpusizer.launch.start import Start
+from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.model.profile import ModelProfile
 from gpusizer.serving.serving_rows import Replicas
@@ -32,10 +34,12 @@ from gpusizer.usecases.comparison import Comparison, GpuListing
 from gpusizer.usecases.models_for.models_answer import ModelsFor, RunsOn
 from gpusizer.usecases.quantization_job import QuantizationJob
 from gpusizer.usecases.report import EstimateRow, Report
+from gpusizer.usecases.starting import start_of_report
 from gpusizer.usecases.training_report import TrainingEstimateRow, TrainingReport
 
 _QUANTS = 6
 _ROWS = 10
+_FEWEST_ROWS = 5  # below a command of several lines
 _WEIGHED = 8
 _NOTES = 4
 _MAKINGS = 2
@@ -155,16 +159,32 @@ _MODELS: Columns[RunsOn] = {
 
 
 def size_summary(report: Report) -> str:
-    """Write six quantizations and ten GPUs, or ten rows of the plan for a rate of requests."""
-    plan = report.serving_plan
-    rows = table(_REPLICAS, plan.rows[:_ROWS]) if plan and plan.rows else ""
+    """Write the command, six quantizations and up to ten GPUs or rows of a plan."""
+    plan, start = report.serving_plan, _start_lines(start_of_report(report))
+    most = max(_FEWEST_ROWS, _ROWS - len(start[2:]))
+    rows = table(_REPLICAS, plan.rows[:most]) if plan and plan.rows else ""
     if plan is None and report.ranking:
-        rows = table(_places_of(report.profile), report.ranking[:_ROWS])
+        rows = table(_places_of(report.profile), report.ranking[:most])
     return _joined(
         report.conclusion,
-        [table(_MEMORY, usual_rows(report)), rows, *map(_making_text, _makings(report))],
+        [lines_text(start), table(_MEMORY, usual_rows(report)), rows]
+        + [_making_text(making) for making in _makings(report)],
         (*report.profile.caveats, *report.notes),
     )
+
+
+def _start_lines(start: Start | None) -> list[str]:
+    # The command to copy, and where the Hub lists copies if it has a placeholder; of a snippet of
+    # Python where it is shown.
+    if start is None or not start.line.text:
+        return []
+    title = text("page.start.title", "en", engine=ENGINES[start.line.engine].name)
+    if start.line.language != "bash":
+        return [f"{title}: --details"]
+    lines = [f"{title}:", *(f"  {line}" for line in start.line.text.splitlines())]
+    if start.is_listed:
+        lines.append(f"{text('page.start.publisher', 'en')} {start.listing}")
+    return lines
 
 
 def _makings(report: Report) -> Iterable[QuantizationJob]:

@@ -74,24 +74,38 @@ class _Server:
         return own | {arguments: [word.replace("$", "$$") for word in self.arguments]}
 
 
-def cheapest_deployment(plan: ServingPlan, profile: ModelProfile) -> Deployment | None:
-    """Return the deployment of the first row of a plan; None without rows."""
+def cheapest_deployment(
+    plan: ServingPlan, profile: ModelProfile, asked: Workload
+) -> Deployment | None:
+    """Return the deployment of the first row of a plan; None without rows.
+
+    `asked` is the workload of the request.
+    """
     # None also for names that no command may contain because the Hub cannot have them.
+    if not plan.rows:
+        return None
+    row = plan.rows[0]
     try:
-        return deployment_of(profile, plan.rows[0], plan.workload) if plan.rows else None
+        return deployment_of(profile, row, workload_to_start(plan, row, asked))
     except (InvalidModelId, InvalidRequest):
         return None
 
 
+def workload_to_start(plan: ServingPlan, row: Replicas, asked: Workload) -> Workload:
+    """Return what a server is started with: the context that was asked for as its limit, where the
+    cache of a replica holds one such request, and room for as many as it may have in flight."""
+    sequence = plan.workload
+    held = sequence.context * row.most_users
+    limit = asked.context if sequence.context < asked.context <= held else sequence.context
+    return replace(sequence, context=limit, concurrency=max(row.most_users, 1))
+
+
 def deployment_of(profile: ModelProfile, row: Replicas, workload: Workload) -> Deployment:
-    """Return the deployment of a row; `workload` is the plan's, of one sequence.
+    """Return the deployment of a row; `workload` is what a server is started with.
 
     Raise InvalidModelId for a name that the Hub cannot have.
     """
-    # Every replica fits the most users that the plan assigns to it.
-    each = launch_command(
-        profile, row.config, replace(workload, concurrency=max(row.most_users, 1))
-    )
+    each = launch_command(profile, row.config, workload)
     server = _server(profile, row, each, workload)
     if server is None:
         reason = Note("deploy_no_container", engine=row.estimate.engine.name)

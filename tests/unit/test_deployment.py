@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from gpusizer.launch.containers import CONTAINERS
-from gpusizer.launch.deployment import Deployment, deployment_of
+from gpusizer.launch.deployment import Deployment, deployment_of, workload_to_start
 from gpusizer.usecases.report import Report
 from tests.asking import size
 from tests.sizers import embedded_sizer
@@ -26,7 +26,9 @@ def planned(**fields: Any) -> Report:
 def deployed(report: Report, **changes: Any) -> Deployment:
     plan = report.serving_plan
     assert plan is not None
-    return deployment_of(replace(report.profile, **changes), plan.rows[0], plan.workload)
+    row = plan.rows[0]
+    started = workload_to_start(plan, row, report.workload)
+    return deployment_of(replace(report.profile, **changes), row, started)
 
 
 def pod(deployment: Deployment) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:

@@ -14,6 +14,7 @@ from gpusizer.advice.ranking import Ranked
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
 from gpusizer.fit.verdict import Verdict
+from gpusizer.launch.deployment import workload_to_start
 from gpusizer.memory.workload import Workload
 from gpusizer.serving.serving_rows import ServingPlan
 from gpusizer.ui.presenters.choices import PageAnswer
@@ -32,7 +33,7 @@ from gpusizer.ui.presenters.options import Option, best_to_buy, other_choices
 from gpusizer.ui.presenters.pieces.glossary import Glossary
 from gpusizer.ui.presenters.pieces.templates import render
 from gpusizer.ui.presenters.pieces.words import Words
-from gpusizer.ui.presenters.serving_plan import in_order, workload_to_start
+from gpusizer.ui.presenters.serving_plan import in_order
 from gpusizer.ui.presenters.share import share_html
 from gpusizer.ui.presenters.starting import Starting, loading_text, starting
 from gpusizer.ui.presenters.verdict import (

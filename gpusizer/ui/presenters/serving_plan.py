@@ -3,14 +3,13 @@ rest."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from gpusizer.core.errors import GpusizerError
 from gpusizer.fit.recommendation import firm_usd_per_hour
-from gpusizer.launch.deployment import Deployment, deployment_of
-from gpusizer.memory.workload import Workload
+from gpusizer.launch.deployment import Deployment, deployment_of, workload_to_start
 from gpusizer.serving.serving_rows import Replicas, ServingPlan
 from gpusizer.ui.presenters.explanation import plain
 from gpusizer.ui.presenters.figures import HOURS_OF_A_MONTH, waits_text
@@ -89,15 +88,6 @@ def in_order(report: Report) -> list[tuple[Replicas, Deployment | None]]:
     rows = plan.rows[:PLAN_ROWS] if plan else ()
     started = [(row, _started(report, row)) for row in rows]
     return sorted(started, key=lambda it: (bool(_lacking(it[1])), not _holds(it[0])))
-
-
-def workload_to_start(plan: ServingPlan, row: Replicas, asked: Workload) -> Workload:
-    """Return what a server is started with: the context that was asked for as its limit, where the
-    cache of a replica holds one such request, and room for as many as it may have in flight."""
-    sequence = plan.workload
-    held = sequence.context * row.most_users
-    limit = asked.context if sequence.context < asked.context <= held else sequence.context
-    return replace(sequence, context=limit, concurrency=max(row.most_users, 1))
 
 
 def _started(report: Report, row: Replicas) -> Deployment | None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.advice.ranking import Ranked
-from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_MINUTE
 from gpusizer.fit.run_config import RunConfig
-from gpusizer.launch.start import Start, start_of
+from gpusizer.launch.start import Start
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.ui.presenters.pieces.words import Words
 from gpusizer.usecases.quantization_job import QuantizationJob, quantization_job
+from gpusizer.usecases.starting import start_in
 
 _MINUTES_PER_HOUR = 60
 _MAKES_GGUF = "launch_makes_gguf"
@@ -52,13 +52,10 @@ def starting(
 ) -> Starting | None:
     """Return how to start a model in a way; None where it does not run, and for names that the Hub
     cannot have and so no command may contain."""
-    if not config.verdict.runs:
+    start = start_in(profile, config, workload)
+    if start is None:
         return None
     estimate = config.estimate
-    try:
-        start = start_of(profile, config, workload, for_task=True)
-    except GpusizerError:
-        return None
     making = (
         quantization_job(profile, estimate, config.gpu)
         if start.made and config.machine.gpus

@@ -45,6 +45,7 @@ _TRAINING_PLACE = (
 _ALTERNATIVE = (
     *("kind", "is_first", "gpu", "gpu_name", "count", "quant", "engine", "verdict", "why"),
 )
+_START = ("engine", "command", "published", "needs_publisher")
 _WORKLOAD = ("context", "concurrency", "sequence_length")
 _PLACE_PRICE = ("buy_usd", "buy_as_of", "rent_usd_per_hour", "usd", "as_of")
 _CARD = (
@@ -101,6 +102,7 @@ def _size(answer: SizeAnswer) -> Document:
     used = {place.quant for place in (*answer.ranking, *answer.alternatives)}
     return {
         **_head(answer),
+        **({} if answer.start is None else {"start": _chosen(answer.start, _START)}),
         "ranking": [_place(place) for place in answer.ranking],
         "alternatives": [_alternative(place) for place in answer.alternatives],
         "quantizations": [_quantization(row) for row in _telling(answer.estimates, used)],
