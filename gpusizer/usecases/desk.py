@@ -26,7 +26,6 @@ from gpusizer.gpus.costs import PlanCosts
 from gpusizer.gpus.costs.plan import LoadTimes, load_times
 from gpusizer.gpus.user_gpus import UserGpus
 from gpusizer.launch.desk_files import DeskFiles, desk_files
-from gpusizer.memory.engines.llama_layers import DEFAULT_UBATCH
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import Task, kind_of, task_of
 from gpusizer.usecases.desk_machine import PlacedDesk, cheapest_machine
@@ -34,6 +33,7 @@ from gpusizer.usecases.near_models import suggesting_models
 from gpusizer.usecases.requests.desk_request import DeskLine, DeskRequest, Role
 from gpusizer.usecases.requests.question import Question
 from gpusizer.usecases.requests.request_fields import unnamed_notes
+from gpusizer.usecases.requests.resolution import whole_batches
 from gpusizer.usecases.requests.selection import every_quant
 from gpusizer.usecases.sizer import Sizer
 
@@ -142,7 +142,7 @@ def desk(sizer: Sizer, request: DeskRequest) -> Desk:
     different = dict(zip(request.models, lines, strict=True))
     questions = {text: _read(sizer, line, budget) for text, line in different.items()}
     known = {text: _role(line, questions[text]) for text, line in different.items()}
-    studied = {text: _study(known[text], question) for text, question in questions.items()}
+    studied = {text: _study(known[text], question.study) for text, question in questions.items()}
     read = [questions[text] for text in request.models]
     roles = [known[text] for text in request.models]
     studies = [studied[text] for text in request.models]
@@ -212,15 +212,8 @@ def _role(line: DeskLine, question: Question) -> Role:
     return role
 
 
-def _study(role: Role, question: Question) -> Study:
-    # llama-server computes an input at once whose tokens attend to all others, or which is scored,
-    # and refuses one that is longer than its physical batch (`can_split`, tools/server).
-    study, profile = question.study, question.profile
-    at_once = kind_of(profile) == "encoder" or role == "reranking"
-    context = study.workload.context
-    if not at_once or context <= DEFAULT_UBATCH:
-        return study
-    return study.with_workload(batch_size=context, ubatch_size=context)
+def _study(role: Role, study: Study) -> Study:
+    return study.with_workload(**whole_batches(study.workload)) if role == "reranking" else study
 
 
 def _usual_role(profile: ModelProfile) -> Role:

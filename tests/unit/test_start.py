@@ -128,6 +128,21 @@ def test_llama_server_answers_in_vectors_where_the_model_makes_them() -> None:
         assert ("--embeddings" in launch_command(*asked).text) is embeds
 
 
+@pytest.mark.parametrize(
+    ("model", "fields", "batches"),
+    [
+        ("nomic-ai/nomic-embed-text-v1.5", {}, " -b 8192 -ub 8192"),
+        ("nomic-ai/nomic-embed-text-v1.5", {"ubatch_size": 1024}, " -ub 1024"),
+        ("BAAI/bge-large-en-v1.5", {}, ""),  # its 512 tokens are the usual batch
+        ("Qwen/Qwen3-Embedding-8B", {}, ""),  # keeps its last token alone
+    ],
+)
+def test_encoders_compute_a_whole_input(model: str, fields: dict[str, Any], batches: str) -> None:
+    """llama-server refuses a longer one: "increase the physical batch size"."""
+    line = start(model, gpu="4090", engine="llama.cpp", **fields).line.text
+    assert line.partition(" -ngl all")[2].removesuffix(" --embeddings") == batches
+
+
 def test_weights_that_nobody_here_makes_are_looked_for_on_the_hub() -> None:
     """AWQ of Llama 3.2 Vision had no command at all."""
     model = "meta-llama/Llama-3.2-11B-Vision-Instruct"

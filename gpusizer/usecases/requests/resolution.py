@@ -17,13 +17,14 @@ from gpusizer.hub.model_ref import ParseRef, parse_model_ref
 from gpusizer.hub.snapshot import Fetch
 from gpusizer.memory.engines import ENGINES, Engine, abilities_of, find_engine
 from gpusizer.memory.engines.abilities import Abilities
+from gpusizer.memory.engines.llama_layers import DEFAULT_UBATCH
 from gpusizer.memory.engines.pipeline_steps import canvas_of
 from gpusizer.memory.kv_cache import key_and_value_bytes
 from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
 from gpusizer.model.architecture.rotary import scaled_positions
 from gpusizer.model.draft import guesses_itself, with_draft
 from gpusizer.model.profile import DraftModel, ModelProfile
-from gpusizer.model.tasks import task_of
+from gpusizer.model.tasks import kind_of, task_of
 from gpusizer.usecases.requests.request import SizeRequest
 from gpusizer.usecases.requests.selection import refuse_tag
 
@@ -81,7 +82,21 @@ def resolve_workload(
         notes.append(Note("quantized_values_need_flash_attention"))
     workload, about_pictures = _with_pictures(workload, profile)
     workload, about_context = _within(workload, profile)
+    if kind_of(profile) == "encoder" or profile.pipeline_tag == "text-ranking":
+        workload = replace(workload, **whole_batches(workload))
     return workload, (*notes, *about_pictures, *about_context)
+
+
+def whole_batches(workload: Workload) -> Arguments:
+    """Return the batches with which llama-server computes an input at once, unless stated.
+
+    It needs them if tokens attend to all others, or an input is scored: one that is longer than
+    the physical batch is refused (`can_split` of tools/server/server-context.cpp).
+    """
+    is_stated = workload.batch_size or workload.ubatch_size
+    if is_stated or workload.context <= DEFAULT_UBATCH:
+        return {}
+    return {"batch_size": workload.context, "ubatch_size": workload.context}
 
 
 def _with_pictures(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:
