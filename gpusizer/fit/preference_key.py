@@ -24,6 +24,7 @@ from gpusizer.gpus.costs.power import is_card
 from gpusizer.memory.engines import Engine
 from gpusizer.memory.quants import Quant
 from gpusizer.memory.readiness import readiness
+from gpusizer.memory.workload import OFFLOADS
 from gpusizer.quality.quality import LossWord
 from gpusizer.speed.classes import SERVING
 
@@ -32,6 +33,7 @@ SPARE_SHARE = 0.1
 
 # Speeds below comfort count in steps of this factor: predictions cannot distinguish closer ones.
 _STEP = 1.25
+_WIDE_BITS = 16
 _AFTER_TIGHT = Verdict.TIGHT.place + 1
 _AT_HOME = frozenset({"consumer", "apple", "soc"})
 # Losses up to this word count as equal: no benchmark distinguishes files whose perplexity rises by
@@ -90,9 +92,11 @@ def preference_key(
     on_gpu, runs = verdict.all_on_gpu, verdict is not Verdict.DOES_NOT_FIT
     rank = study.loss_rank(estimate) if runs else 0
     for_many = audience_of(study) == "many"
+    held = on_gpu or _takes_turns(config)
+    most = _most_rank(study) if held else study.requirements.most_rank
     until_speed = (
-        0 if on_gpu else verdict.place,
-        rank if rank > study.requirements.most_rank else 0,
+        0 if held else verdict.place,
+        rank if rank > most else 0,
         verdict.place + _AFTER_TIGHT * known.stopgap * on_gpu,
         known.unusual or (not runs and _is_rare_at_home(config)),
         0 if runs else config.missing_bytes,
@@ -110,6 +114,18 @@ def preference_key(
         estimate.quant.bits if config.in_part else max(rank, _ALIKE),
         estimate.quant.order,
     )
+
+
+def _most_rank(study: Study) -> int:
+    # Pictures show what four bits lose: little room, and the stored weights in turns, come first.
+    most = study.requirements.most_rank
+    return most if study.profile.pipeline is None else min(most, _ALIKE)
+
+
+def _takes_turns(config: RunConfig) -> bool:
+    # Whole components in 16 bits, which lose nothing but seconds; single layers take minutes.
+    turns, is_wide = config.in_turns, config.estimate.quant.bits >= _WIDE_BITS
+    return turns is not None and is_wide and turns.placement.workload.cpu_offload == OFFLOADS[1]
 
 
 def least_key(study: Study, machine: Machine, option: QuantOption) -> tuple[float, ...]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bench.measurements import load_profile
 from gpusizer.core.units import GIB
+from gpusizer.fit.verdict import Verdict
 from gpusizer.hub.snapshot import Component
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.memory.engines import ENGINES, Split
@@ -298,3 +299,23 @@ def test_a_smaller_gpu_is_offered_sequential_offload() -> None:
 
 def answer(**fields: Any) -> dict[str, Any]:
     return written(size(SIZER, {"model": "black-forest-labs/FLUX.1-dev", **fields}))
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu", "quant", "verdict", "mode"),
+    [
+        # Four bits would surely fit; 16 bits do likely, and surely if components take turns.
+        (SDXL, "3060", "bf16", Verdict.TIGHT, None),
+        (SDXL, "3070 8gb", "bf16", Verdict.OFFLOAD, "model"),
+        # its transformer alone is larger than the card in 16 bits and in eight
+        ("black-forest-labs/FLUX.1-dev", "3060", "bnb-nf4-dq", Verdict.TIGHT, None),
+        ("black-forest-labs/FLUX.1-dev", "3070 8gb", "bnb-nf4", Verdict.OFFLOAD, "model"),
+    ],
+)
+def test_sixteen_bits_in_turns_come_before_four_bits(
+    model: str, gpu: str, quant: str, verdict: Verdict, mode: str | None
+) -> None:
+    fit = size(SIZER, {"model": model, "gpu": gpu}).ranking[0].fit
+    turns = fit.config.in_turns
+    assert (fit.estimate.quant.slug, fit.verdict) == (quant, verdict)
+    assert (turns and turns.placement.workload.cpu_offload) == mode
