@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import load_catalogue
+from gpusizer.hub.card_statements import ModelCard, ModelCardStatement
+from gpusizer.hub.model_ref import ModelRef
 from gpusizer.usecases.sizer import Sizer
 from tests.asking import size
 from tests.builders import llama
@@ -71,6 +74,23 @@ def test_a_context_beyond_the_model_is_shortened_with_a_note() -> None:
     data = answer(context=1_000_000)
     assert data["workload"]["context"] == 131_072
     assert [note["code"] for note in data["notes"]] == ["context_shortened"]
+
+
+def test_a_longer_context_by_yarn_is_named_where_the_card_does() -> None:
+    said = ModelCardStatement("context", 1, 1, "", context=131_072, native_context=32_768)
+    snapshot = embedded_sizer().fetch(ModelRef("Qwen/Qwen3-8B"))
+    carded = replace(snapshot, card=ModelCard("", (said,)))
+    sizer = embedded_sizer().reading(lambda ref: carded)
+
+    def found(**fields: Any) -> dict[str, Any]:
+        report = size(sizer, {"model": "Qwen/Qwen3-8B", **fields})
+        return {note.code: note.fields for note in report.notes}
+
+    stretched = {"longest": 131_072, "original": 32_768}
+    assert found(context=100_000)["context_by_yarn"] == stretched
+    counted = found(context=100_000, engine="llama.cpp")
+    assert {"context_by_yarn", "context_beyond_model"} <= counted.keys()
+    assert "context_by_yarn" not in found(context=40_960)
 
 
 def test_engines_treat_a_context_beyond_the_model_each_in_their_way() -> None:

@@ -51,7 +51,7 @@ View = Literal["ranking", "cards", "memory", "facts"]
 VIEWS: tuple[View, ...] = ("ranking", "cards", "memory", "facts")
 """The GPUs that run a model, those side by side, its memory, and what the model is."""
 
-_CONTEXT_LIMITS = frozenset({"context_shortened", "context_beyond_model"})
+_CONTEXT_LIMITS = frozenset({"context_shortened", "context_beyond_model", "context_by_yarn"})
 _DETAILS = ("answer_taken_", "answer_users_speed_and_", "answer_users_pace_and_")
 """Beginnings of codes of sentences that stand in the details."""
 

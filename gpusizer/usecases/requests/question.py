@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gpusizer.core.messages import Note
@@ -51,7 +51,8 @@ class Question:
         """
         wanted = asked_quants(request.quants, ref, profile)
         study, selection, notes = _studied(request, wanted, profile, budget)
-        return cls(request, snapshot, study, selection, wanted, (*about, *notes))
+        notes = (*about, *notes, *_stretched(snapshot, profile, request.context))
+        return cls(request, snapshot, study, selection, wanted, notes)
 
     def of_another(self, profile: ModelProfile, budget: TimeBudget) -> Study:
         """Return the study of another model under this request.
@@ -86,6 +87,18 @@ def _studied(
     pickable = selection.rankable or selection.shown
     study = Study(profile, workload, selection.shown, budget, requirements).with_quants(pickable)
     return study, selection, notes
+
+
+def _stretched(snapshot: RepoSnapshot, profile: ModelProfile, asked: int) -> Iterator[Note]:
+    # The longer context that the model's card reaches with YaRN, if a request exceeds its own.
+    native, card = profile.max_context, snapshot.card
+    if native is None or asked <= native or card is None:
+        return
+    extended = [said for said in card.statements if said.native_context and said.context]
+    longest = max((said.context or 0 for said in extended), default=0)
+    if longest > native:
+        original = extended[0].native_context or native
+        yield Note("context_by_yarn", longest=longest, original=original)
 
 
 def serving_plan(
