@@ -49,6 +49,7 @@ def fit(
     weighed = (
         *planned(profile, workload),
         *best.weighed,
+        *_turns(best),
         *offered,
         *limits(workload, best),
         *remedies(best),
@@ -111,6 +112,14 @@ def verdict(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
     yield speed_of_one(place)
     if what.all_on_gpu:
         yield memory_free(place)
+
+
+def _turns(place: Ranked) -> Iterator[Note]:
+    # How the components of a pipeline take turns, and whether they may run out of memory.
+    config = place.fit.config
+    if config.in_turns is not None:
+        yield config.reasons[0]
+        yield from (note for note in config.reasons[1:2] if note.code == "may_run_out")
 
 
 def takes_more(place: Ranked) -> bool:
