@@ -45,6 +45,7 @@ class StartInfo(AnswerModel):
     engine: str = at("line.engine")
     command: str = at("line.text", "empty if nothing starts it; `notes` say why")
     language: str = at("line.language", "bash or python")
+    install: str = at("install", "address of the engine's page on installing it")
     published: str = at("listing", "address of the Hub's list of published copies; may be empty")
     needs_publisher: bool = at("is_listed", "PUBLISHER in the command is to be chosen from there")
     make: Stated[str] = at("made.text", "commands that make the weights first")

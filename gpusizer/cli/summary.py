@@ -178,13 +178,14 @@ def _start_lines(start: Start | None) -> list[str]:
     # Python where it is shown.
     if start is None or not start.line.text:
         return []
-    title = text("page.start.title", "en", engine=ENGINES[start.line.engine].name)
+    name = ENGINES[start.line.engine].name
+    title = text("page.start.title", "en", engine=name)
     if start.line.language != "bash":
         return [f"{title}: --details"]
     lines = [f"{title}:", *(f"  {line}" for line in start.line.text.splitlines())]
     if start.is_listed:
         lines.append(f"{text('page.start.publisher', 'en')} {start.listing}")
-    return lines
+    return [*lines, f"{text('page.start.install', 'en', engine=name)}: {start.install}"]
 
 
 def _makings(report: Report) -> Iterable[QuantizationJob]:

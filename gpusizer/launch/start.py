@@ -18,6 +18,7 @@ from gpusizer.fit.run_config import RunConfig
 from gpusizer.launch import LAUNCHERS, launch_command
 from gpusizer.launch.base import LaunchCommand, LaunchPlan, command
 from gpusizer.launch.llama_cpp import machine_flags
+from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
@@ -44,6 +45,11 @@ class Start:
     is_listed: bool = False  # the line has a placeholder, which the list fills
     # the commands that make the weights first, None where nothing has to be made
     made: LaunchCommand | None = None
+
+    @property
+    def install(self) -> str:
+        """Address of the engine's page on installing it."""
+        return ENGINES[self.line.engine].install
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ class FixedEngine(Fixed, Engine):
 
     slug: str = "fixed"
     name: str = "Fixed"
+    install: str = ""
     version: str = "1"
     stacks: frozenset[str] = frozenset({"CUDA"})
     kv_cell_multiple: int = 256

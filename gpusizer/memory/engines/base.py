@@ -140,6 +140,7 @@ class Engine(ABC):
 
     slug: str
     name: str  # as its authors write it
+    install: str  # address of its authors' page on installing it
     version: str  # version that its constants describe if the request names none
     split_by: SplitBy = "layer"  # its default division among GPUs
     stacks: frozenset[str]  # software stacks it runs on, as the catalogue names them

@@ -45,7 +45,7 @@ _TRAINING_PLACE = (
 _ALTERNATIVE = (
     *("kind", "is_first", "gpu", "gpu_name", "count", "quant", "engine", "verdict", "why"),
 )
-_START = ("engine", "command", "published", "needs_publisher")
+_START = ("engine", "command", "install", "published", "needs_publisher")
 _WORKLOAD = ("context", "concurrency", "sequence_length")
 _PLACE_PRICE = ("buy_usd", "buy_as_of", "rent_usd_per_hour", "usd", "as_of")
 _CARD = (
