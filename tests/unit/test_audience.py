@@ -120,6 +120,15 @@ def said(item: Ranked) -> tuple[str, int, str, str]:
     return fit.gpu.slug, fit.count, fit.estimate.quant.slug, fit.estimate.engine.slug
 
 
+@pytest.mark.parametrize("model", ["openai/whisper-large-v3", "BAAI/bge-large-en-v1.5"])
+def test_recipes_of_larger_models_keep_no_small_card_back(model: str) -> None:
+    """Whisper for eight users was one H100."""
+    first = report(model, concurrency=8).ranking[0]
+    assert first.fit.gpu.slug == "l4-24gb" and first.fit.count == 1
+    rare = not_offered(study(report(model).profile, 8), GPUS.find("a30-24gb"), 1)
+    assert rare is not None and rare.code == "few_providers"
+
+
 def test_a_checkpoint_of_eight_bits_is_served_as_it_is_on_one_node() -> None:
     """Every recipe says eight H200 in FP8; four hold it in INT4, which has yet to be made."""
     (place,) = report("deepseek-ai/DeepSeek-R1", concurrency=64, gpu="h200", **LENGTHS).ranking[:1]
