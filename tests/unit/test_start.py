@@ -74,8 +74,12 @@ def test_a_repository_is_named_for_what_it_has() -> None:
 @pytest.mark.parametrize(
     ("model", "file"),
     [
-        ("Qwen/Qwen2.5-72B-Instruct-AWQ", f"{PUBLISHER}/Qwen2.5-72B-Instruct-GGUF"),
-        ("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", f"{PUBLISHER}/Llama-3.3-70B-Instruct-GGUF"),
+        (
+            "TechxGenus/DeepSeek-Coder-V2-Lite-Instruct-AWQ",
+            f"{PUBLISHER}/DeepSeek-Coder-V2-Lite-Instruct-GGUF",
+        ),
+        ("Qwen/Qwen2.5-72B-Instruct-AWQ", "bartowski/Qwen2.5-72B-Instruct-GGUF"),
+        ("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", "bartowski/Llama-3.3-70B-Instruct-GGUF"),
         ("Qwen/Qwen3-8B-FP8", "Qwen/Qwen3-8B-GGUF"),
     ],
 )
