@@ -1,6 +1,7 @@
 """Preference: the order in which ways to run a model are compared.
 
-    fits        all of the model on the devices, then a part in system memory, then from the disk
+    fits        all of the model on the devices, at once or component by component in 16 bits, then
+                a part in system memory, then from the disk
     loss        no more than `max_loss`; if nothing else fits, the least
     surely      fits at the high end of every band, then at the likely values, then as a stopgap
     usual       a quantization to choose unasked, under its usual engine; an engine for servers if

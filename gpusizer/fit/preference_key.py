@@ -44,7 +44,8 @@ _ALIKE = LossWord.VERY_SMALL.rank
 class PreferenceKey(NamedTuple):
     """Sort key of a way, in order of weight; the least is the best."""
 
-    memory: int  # 0 if all of it is on devices, else the place of the verdict
+    # 0 if all of it is on devices, or 16-bit components take turns there; else the verdict's place
+    memory: int
     beyond: int  # rank of a loss above `max_loss`, 0 within it
     verdict: int  # its place: surely fits, then tight, then a stopgap that fits
     unusual: bool  # an unusual quantization or engine, or an engine that is made for fewer users
@@ -208,8 +209,8 @@ def _stopgap(study: Study, machine: Machine, option: QuantOption) -> int:
     eager = option.engine.abilities.launches_kernels
     if not study.profile.is_quantized_copy:
         return int(eager and not _runs_eagerly(study, machine, option.quant))
-    first = engines_on(study, machine, option.quant)[0]
-    if option.native and not eager and option.engine is first:
+    usual = engines_on(study, machine, option.quant)[:1]
+    if option.native and not eager and option.engine in usual:
         return 0
     stored = (quant for quant, native in study.quants if native)
     return int(not all(_runs_eagerly(study, machine, quant) for quant in stored)) + int(eager)

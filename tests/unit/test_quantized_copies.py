@@ -10,7 +10,7 @@ import pytest
 from gpusizer.advice.ranking import Ranked
 from gpusizer.fit.verdict import Verdict
 from gpusizer.model.profile import ModelProfile, build_profile
-from tests.asking import size
+from tests.asking import compare, size
 from tests.builders import llama
 from tests.sizers import embedded_sizer
 
@@ -58,6 +58,13 @@ def test_gpus_that_run_a_copy_as_it_is_come_first(model: str) -> None:
 
     natives = [place.fit.estimate.native for place in ranking if sure(place)]
     assert natives == sorted(natives, reverse=True) and len(set(natives)) == 2
+
+
+@pytest.mark.parametrize("model", [FP8, AWQ])
+def test_a_copy_is_compared_with_gpus_on_which_no_engine_runs_it(model: str) -> None:
+    gpus = ["4090", "M3 Max 64GB", "V100"]
+    compared = compare(embedded_sizer(), {"model": model, "gpus": gpus})
+    assert all(item.ranked and item.ranked.fit.verdict.runs for item in compared.items)
 
 
 @pytest.mark.parametrize(
