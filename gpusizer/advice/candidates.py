@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from gpusizer.advice.policies import POLICIES, RankedCandidate, SortKey, in_order
+from gpusizer.advice.policies import LAST, POLICIES, RankedCandidate, SortKey, in_order
 from gpusizer.fit.audience import is_ever_offered
 from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.division import asked_boards, board_counts
@@ -28,7 +28,7 @@ from gpusizer.fit.user_speed import SpeedEvidence, speed_evidence, user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
-from gpusizer.gpus.on_offer import ended_support, why_not_on_offer
+from gpusizer.gpus.on_offer import is_available
 from gpusizer.gpus.purchase import current_day
 from gpusizer.memory.engines import Engine
 from gpusizer.memory.quants import Quant
@@ -38,7 +38,6 @@ from gpusizer.speed import Rate
 FASTEST = "fastest"
 # GPUs of the most bandwidth, on one board and on many, among which the fastest is searched.
 _MAY_BE_FASTEST = 10
-_LAST: SortKey = (math.inf,)
 
 
 # GPUs, each with the most boards of it that may be offered; None for no limit.
@@ -71,10 +70,9 @@ def in_groups(study: Study, offers: Offers) -> list[tuple[Offers, SortKey]]:
     groups: tuple[list[tuple[Gpu, int | None]], ...] = ([], [], [])
     for offer in offers:
         gpu = offer[0]
-        is_available = ended_support(gpu) is None and not why_not_on_offer(gpu, today)
-        group = 2 if not is_ever_offered(study, gpu) else 0 if is_available else 1
+        group = 2 if not is_ever_offered(study, gpu) else 0 if is_available(gpu, today) else 1
         groups[group].append(offer)
-    return list(zip(groups, (UNAVAILABLE, NEVER_OFFERED, _LAST), strict=True))
+    return list(zip(groups, (UNAVAILABLE, NEVER_OFFERED, LAST), strict=True))
 
 
 def _candidate_of(

@@ -89,7 +89,7 @@ class RankedCandidate:
 SortKey = tuple[float, ...]
 
 Policy = Callable[[RankedCandidate], SortKey | None]
-_LAST: SortKey = (math.inf,)
+LAST: SortKey = (math.inf,)
 
 
 def in_order(
@@ -100,7 +100,7 @@ def in_order(
     def place(candidate: _Candidate) -> tuple[bool, SortKey, SortKey, float]:
         is_tight = candidate.score.verdict is Verdict.TIGHT
         slowness = candidate.slowness or 0.0
-        return is_tight, cost(candidate) or _LAST, _total_memory(candidate), slowness
+        return is_tight, cost(candidate) or LAST, _total_memory(candidate), slowness
 
     return sorted(candidates, key=place)
 

@@ -53,6 +53,7 @@ from gpusizer.gpus.costs import (
     load_times,
     plan_costs,
 )
+from gpusizer.gpus.on_offer import is_available
 from gpusizer.memory.workload import Workload
 from gpusizer.serving import Served
 from gpusizer.speed import Rate, Speeds, speeds
@@ -291,8 +292,8 @@ def _precedes(study: Study, candidate: RankedCandidate, least_later: SortKey) ->
 
 def _counts(candidate: RankedCandidate, rank_by: str) -> bool:
     score = candidate.score
-    is_available = score.ended_support is None and not score.not_on_offer
-    return rank_by != RECOMMENDED or (score.stands_beside and is_available)
+    in_first_group = score.stands_beside and is_available(score.gpu, score.today)
+    return rank_by != RECOMMENDED or in_first_group
 
 
 def describe(study: Study, config: RunConfig, rank: int) -> Ranked:

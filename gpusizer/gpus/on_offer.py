@@ -81,6 +81,11 @@ def ended_support(gpu: Gpu) -> EndedSupport | None:
     return _rows().get((gpu.software, gpu.architecture))
 
 
+def is_available(gpu: Gpu, today: date) -> bool:
+    """Return whether it is sold or rented out today, and its vendor's software still runs it."""
+    return ended_support(gpu) is None and not why_not_on_offer(gpu, today)
+
+
 def read_ended_support() -> tuple[EndedSupport, ...]:
     """Return all rows. Raises MalformedTable for an unreadable cell."""
     return tuple(read_table(DATA_DIR / "ended_support.csv", lambda row: row.record(EndedSupport)))

@@ -12,7 +12,9 @@ import pytest
 from gpusizer.advice.alternatives import break_even_months
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.recommendation import (
+    NEVER_OFFERED,
     SPARE_SHARE,
+    UNAVAILABLE,
     Score,
     can_be_bought,
     can_be_rented,
@@ -24,6 +26,7 @@ from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.on_offer import (
     ended_support,
     firm_price,
+    is_available,
     is_rented,
     is_sold,
     read_ended_support,
@@ -69,6 +72,15 @@ def test_no_later_condition_outweighs_an_earlier_one(model: str) -> None:
         if missed(better) == missed(worse) and worse.value_usd is not None:
             assert better.value_usd is not None
             assert better.value_usd <= worse.value_usd * 1.01  # speeds are rounded
+
+
+@pytest.mark.parametrize("users", [1, 16])
+def test_what_is_known_of_a_gpu_alone_bounds_its_key(users: int) -> None:
+    """GPUs with a greater bound are searched only if others leave places empty."""
+    for score in (item.score for item in report(concurrency=users).ranking):
+        if not is_available(score.gpu, score.today):
+            assert score.key >= UNAVAILABLE
+        assert (score.key >= NEVER_OFFERED) is not score.stands_beside
 
 
 @pytest.mark.parametrize("model", MODELS)
