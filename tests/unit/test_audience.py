@@ -121,7 +121,7 @@ def said(item: Ranked) -> tuple[str, int, str, str]:
 
 
 @pytest.mark.parametrize("model", ["openai/whisper-large-v3", "BAAI/bge-large-en-v1.5"])
-def test_recipes_of_larger_models_keep_no_small_card_back(model: str) -> None:
+def test_few_recipes_keep_no_card_back_from_a_small_model(model: str) -> None:
     """Whisper for eight users was one H100."""
     first = report(model, concurrency=8).ranking[0]
     assert first.fit.gpu.slug == "l4-24gb" and first.fit.count == 1
