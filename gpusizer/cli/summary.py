@@ -174,8 +174,8 @@ def size_summary(report: Report) -> str:
 
 
 def _start_lines(start: Start | None) -> list[str]:
-    # The command to copy, and where the Hub lists copies if it has a placeholder; of a snippet of
-    # Python where it is shown.
+    # A command to copy. If it lacks a publisher, the Hub's list of copies follows; a snippet of
+    # Python is left to --details.
     if start is None or not start.line.text:
         return []
     name = ENGINES[start.line.engine].name
